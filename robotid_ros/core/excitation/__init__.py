@@ -1,1 +1,0 @@
-"""Which motion to run: trajectories, criteria, constraints, design, and the last check."""

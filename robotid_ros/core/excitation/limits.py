@@ -21,19 +21,14 @@ RATE, DISTANCE_RATE = 1000.0, 50.0
 
 @dataclass(frozen=True)
 class Usage:
-    """
-    Largest share of each limit that a motion uses, (n,) per quantity; 1 is the limit itself.
+    """Largest share of each limit that a motion uses, (n,) per quantity; 1 is the limit itself."""
 
-    `position` is measured from the middle of the range; `distance` is the smallest between bodies
-    [m], None when there is nothing to collide with.
-    """
-
-    position: tuple[float, ...]
+    position: tuple[float, ...]  # from the middle of the range
     velocity: tuple[float, ...]
     acceleration: tuple[float, ...]
     jerk: tuple[float, ...]
     effort: tuple[float, ...]
-    distance: float | None = None
+    distance: float | None = None  # smallest between bodies [m]; None: nothing to collide with
 
 
 def motion_limits(robot: Robot, settings: ExcitationSettings) -> Limits:

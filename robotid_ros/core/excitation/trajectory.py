@@ -76,16 +76,10 @@ def fifth_order_b_spline(t: Array, period: float, order: int, derivative: int) -
 
 
 # Rows: position, velocity, acceleration at s = 0, then at s = 1; columns: powers of s.
-HERMITE = np.array(
-    [
-        [1, 0, 0, -10, 15, -6],
-        [0, 1, 0, -6, 8, -3],
-        [0, 0, 0.5, -1.5, 1.5, -0.5],
-        [0, 0, 0, 10, -15, 6],
-        [0, 0, 0, -4, 7, -3],
-        [0, 0, 0, 0.5, -1, 0.5],
-    ]
-)
+HERMITE = np.array([
+    [1, 0, 0, -10, 15, -6], [0, 1, 0, -6, 8, -3], [0, 0, 0.5, -1.5, 1.5, -0.5],
+    [0, 0, 0, 10, -15, 6], [0, 0, 0, -4, 7, -3], [0, 0, 0, 0.5, -1, 0.5],
+])  # fmt: skip
 
 
 def quintic_points(t: Array, period: float, order: int, derivative: int) -> Array:
@@ -171,11 +165,7 @@ class Trajectory:
         return self.matrix(t, 3) @ self.coefficients
 
     def at_speed(self, share: float) -> 'Trajectory':
-        """
-        Return the motion along the same path at a share of the speed, `q'(t) = q(share t)`.
-
-        Every family holds its slower motions, so that a fit of the path finds them exactly.
-        """
+        """Return the motion along its path at a share of the speed: a family holds it exactly."""
         period = self.period / share
         phase = (np.arange(8 * len(self.coefficients)) + 0.5) / (8 * len(self.coefficients))
         path = self.matrix(phase * self.period, 0) @ self.coefficients

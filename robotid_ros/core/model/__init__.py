@@ -1,9 +1,4 @@
-"""
-What is known of a robot: joints, limits, standard parameters, friction, dynamics.
-
-The names below are imported when they are first used: who only asks a description for its joints
-does without Pinocchio, whose import takes longer than that.
-"""
+"""What is known of a robot, imported as it is used: a description is asked without Pinocchio."""
 
 from importlib import import_module
 from typing import Any, TYPE_CHECKING

@@ -273,11 +273,7 @@ class RobotDynamics:
         return self._links(q, dq, np.zeros(len(q))) if self.robot.load_dependent else None
 
     def momentum_rate(self, q: Array, dq: Array) -> Array:
-        """
-        Return C(q, dq)ᵀ dq − g(q), (n,): how M dq changes without drives and friction.
-
-        With Ṁ = C + Cᵀ, M ddq + C dq + g = τ becomes d(M dq)/dt = Cᵀ dq − g + τ.
-        """
+        """Return Cᵀ dq − g (n,): d(M dq)/dt but for drives and friction, as dM/dt = C + Cᵀ."""
         speed = dq if self._moved is None else self._moved @ dq
         coriolis = pinocchio.computeCoriolisMatrix(self._model, self._data, self._at(q), speed)
         return np.asarray(self._felt(coriolis.T @ speed) - self.gravity(q))

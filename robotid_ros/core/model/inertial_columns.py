@@ -1,9 +1,4 @@
-"""
-Inertial columns of the observation matrix, of many samples at once with NumPy.
-
-A call of Pinocchio from Python costs as much as what it computes. Here a call is of a block of
-samples; arrays have the samples in their last axis, and so each column of W is contiguous.
-"""
+"""Inertial columns of W, by blocks of samples: a call of Pinocchio costs what it computes."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -16,6 +11,7 @@ import pinocchio
 from ..arrays import Array
 from .parameters import PINOCCHIO_ORDER
 
+Mask = npt.NDArray[np.bool_]
 BLOCK_SIZE = 1024  # samples whose vectors stay in the processor's cache, and calls are few
 # Columns of a link by what they act through: inertias and first moments turn, first moments and
 # the mass slide.
@@ -97,12 +93,7 @@ class LinkColumns:
 
 
 def inertial_columns(
-    model: Any,
-    q: Array,
-    dq: Array,
-    ddq: Array,
-    wanted: npt.NDArray[np.bool_],
-    values: Array | None = None,
+    model: Any, q: Array, dq: Array, ddq: Array, wanted: Mask, values: Array | None = None
 ) -> Iterator[LinkColumns]:
     """
     Yield the inertial columns of each link, block by block, until the next one is asked for.

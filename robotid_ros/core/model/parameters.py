@@ -48,11 +48,7 @@ def drive_symbols(
 
 
 def in_effort_unit(unit: str, effort: str) -> str:
-    """
-    Return a unit of a `Parameter` where efforts are in `effort`; '?': unknown, '': N·m or N.
-
-    kg·m² is N·m·s²/rad: per ampere, an inertia is A·s².
-    """
+    """Return a unit where efforts are in `effort`, '?': unknown, '': N·m or N; kg·m² is N·m·s²."""
     if not effort:
         return unit
     symbol = 'effort' if effort == '?' else effort

@@ -35,16 +35,15 @@ class Limits:
 @dataclasses.dataclass(frozen=True)
 class Coupling:
     """
-    A motor that turns with `ratios · dq`, ratios (n,), and has inertia and friction of its own.
+    A motor that turns with `ratios · dq`, and has inertia and friction of its own.
 
     Its torque Ia·(r·ddq) + Fv·(r·dq) + Fc·sign(r·dq) acts on the joints through r
-    (STD eq. 34-35: τ_c = Nᵀ τ_r). `name` is the configuration's; `number` the numbers of its
-    joints, '56', suffix of its parameters.
+    (STD eq. 34-35: τ_c = Nᵀ τ_r).
     """
 
-    name: str
-    number: str
-    ratios: Array
+    name: str  # the configuration's
+    number: str  # the numbers of its joints, '56'; suffix of its parameters
+    ratios: Array  # (n,)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -257,14 +256,10 @@ class Robot:
 
 @dataclasses.dataclass(frozen=True)
 class ElasticRobot(Robot):
-    """
-    A robot with springs in its joints; `joints` are the links' and then the motors'.
+    """A robot with springs in its joints; `joints` are the links' and then the motors'."""
 
-    `rigid` is the same robot without springs; `motors` (links,) are the rows of the joints'
-    motors, a joint's own row where it is rigid.
-    """
-
-    rigid: Robot = dataclasses.field(kw_only=True)
+    rigid: Robot = dataclasses.field(kw_only=True)  # the same robot without springs
+    # (links,) row of each joint's motor; its own row where the joint is rigid.
     motors: npt.NDArray[np.intp] = dataclasses.field(kw_only=True)
 
     @property

@@ -30,6 +30,7 @@ from .urdf_parsing import (
     snap_angles,
 )
 
+Terms = tuple[FrictionTerm, ...]
 # Larger limits than any robot has stand for none [rad, m; rad/s, m/s; N·m, N]: 9549 rpm for one.
 LARGEST = {'lower': 1e3, 'upper': 1e3, 'velocity': 1e3, 'effort': 1e9}
 UNLIMITED = '1e30'  # larger limits are none: continuous joints get it as revolute ones
@@ -74,7 +75,13 @@ def build_robot(urdf: str, settings: RobotSettings) -> Robot:
     root.set('name', name)  # parsers ask for one
     elements = {str(joint.get('name')): joint for joint in root.findall('joint')}
     movable, following = movable_names(root), read_mimics(elements)
-    joints = _chosen_joints(movable, elements, following, settings)
+    joints = _chosen_joints(movable, following, settings)
+    for key, joint in elements.items():
+        if joint.get('type') in ('floating', 'planar'):
+            raise ModelError(
+                f'joint {key} is {joint.get("type")}: only arms on a fixed base can be '
+                'identified, make it fixed'
+            )
     chosen = [elements[joint] for joint in joints]
     limits = _limits(chosen, settings)
     damping, dry_friction = (
@@ -146,10 +153,7 @@ def build_robot(urdf: str, settings: RobotSettings) -> Robot:
 
 
 def _chosen_joints(
-    movable: tuple[str, ...],
-    elements: dict[str, ElementTree.Element],
-    following: dict[str, Follower],
-    settings: RobotSettings,
+    movable: tuple[str, ...], following: dict[str, Follower], settings: RobotSettings
 ) -> tuple[str, ...]:
     chosen = (*settings.joints, *settings.locked)
     UnknownNameError.check('movable joint of the URDF', chosen, movable)
@@ -164,12 +168,6 @@ def _chosen_joints(
         )
     if not joints:
         raise ModelError('the robot description has no movable joint: check the URDF')
-    for name, joint in elements.items():
-        if joint.get('type') in ('floating', 'planar'):
-            raise ModelError(
-                f'joint {name} is {joint.get("type")}: only arms on a fixed base can be '
-                'identified, make it fixed'
-            )
     if name := next((name for name in following if name in joints), ''):
         raise ModelError(
             f'joint {name} mimics {following[name].leader} and cannot be identified by itself: '
@@ -285,9 +283,7 @@ def _attribute(chosen: list[ElementTree.Element], tag: str, key: str, default: f
 
 
 def _parameters(
-    robot: Robot,
-    friction: tuple[tuple[FrictionTerm, ...], ...],
-    springs: Mapping[str, tuple[FrictionTerm, ...]],
+    robot: Robot, friction: tuple[Terms, ...], springs: Mapping[str, Terms]
 ) -> list[Parameter]:
     """Return the parameters of the joints, `springs` by joint with the friction behind them."""
     parameters = list[Parameter]()
@@ -302,7 +298,7 @@ def _parameters(
     return parameters
 
 
-def with_friction(robot: Robot, friction: tuple[tuple[FrictionTerm, ...], ...]) -> Robot:
+def with_friction(robot: Robot, friction: tuple[Terms, ...]) -> Robot:
     """Return a rigid robot with other friction terms, and the parameters that they bring."""
     parameters, n = _parameters(robot, friction, {}), robot.n
     for number, follower in enumerate(robot.followers, start=n + 1):

@@ -16,12 +16,7 @@ MOVABLE_TYPES = ('revolute', 'continuous', 'prismatic')
 JOINT_TYPES = (*MOVABLE_TYPES, 'fixed', 'floating', 'planar')
 # What a model takes from the elements of inertials and joints.
 INERTIA = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
-NUMERIC_ATTRIBUTES = {
-    'mass': ('value',),
-    'inertia': INERTIA,
-    'origin': ('xyz', 'rpy'),
-    'axis': ('xyz',),
-}
+NUMERIC = {'mass': ('value',), 'inertia': INERTIA, 'origin': ('xyz', 'rpy'), 'axis': ('xyz',)}
 # Nesting and attributes of a URDF stay below 20, those of its extensions too; parsers take a time
 # that grows with the square of either.
 MAX_DEPTH, MAX_ATTRIBUTES = 100, 200
@@ -100,7 +95,7 @@ def parse_urdf(urdf: str) -> ElementTree.Element:
     owners = [(link, e) for link in root.findall('link') for e in link.findall('inertial')]
     owners += [(joint, joint) for joint in root.findall('joint')]
     for owner, element in ((owner, e) for owner, parent in owners for e in parent):
-        for key in NUMERIC_ATTRIBUTES.get(element.tag, ()):
+        for key in NUMERIC.get(element.tag, ()):
             if (text := element.get(key)) is None:
                 continue
             if '$' in text:

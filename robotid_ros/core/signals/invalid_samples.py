@@ -1,8 +1,4 @@
-"""
-Samples that cannot be used: missing, old, repeated, spikes, wrapped, clipped.
-
-Nor can efforts that are no torques: positions, their derivatives, or copies of the velocities.
-"""
+"""Samples that cannot be used: missing, old, repeated, spikes, clipped; efforts that are none."""
 
 from collections.abc import Sequence
 from itertools import compress
