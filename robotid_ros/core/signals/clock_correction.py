@@ -35,7 +35,6 @@ MIN_STRETCH = 64  # fewest samples that tell a phase
 MIN_SHARE_STANDING, MIN_GRID, SHARE_OF_SPEED = 0.02, 100_000, 0.1
 LOSSES_WINDOW = 21  # samples whose median tells what was lost before: more than are late in a row
 BLOCK = 64  # third differences, of which few share samples with the next block
-MAX_GRID_GAP = 1.0  # what is left of a longer gap [s]: all of it would only fill memory
 
 
 def undo_clock_jumps(
@@ -296,11 +295,6 @@ def _share_of_samples(
     # Neighbours share samples: sums of blocks are independent.
     left = np.add.reduceat(product - share * square, np.arange(0, len(row), BLOCK))
     return share, float(np.linalg.norm(left)) / total
-
-
-def shorten_gaps(time: Array, longest: float) -> Array:
-    """Return times (N,) whose steps are no longer than this [s]."""
-    return np.concatenate([[0.0], np.cumsum(np.minimum(np.diff(time), longest))]) + time[0]
 
 
 SAME_RATE = 0.05  # rates so near to one another are the same: a parameter has no noise

@@ -141,12 +141,6 @@ def central_differences(x: Array, rate: float) -> Array:
     return np.asarray(np.gradient(x, 1.0 / rate, axis=0))
 
 
-def with_derivatives(q: Array, rate: float) -> tuple[Array, Array, Array]:
-    """Return positions (N, n) with velocities and accelerations by `central_differences`."""
-    dq = central_differences(q, rate)
-    return q, dq, central_differences(dq, rate)
-
-
 def motion_bandwidth(q: Array, rate: float, share: float = 0.99) -> float:
     """
     Return the frequency below which this share of the power of every speed lies [Hz].

@@ -6,7 +6,7 @@ import numpy.typing as npt
 from ...exceptions import StandstillError
 from ..arrays import all_within, Array
 from ..model.robot import Robot
-from .filters import lowpass, motion_bandwidth, with_derivatives
+from .filters import central_differences, lowpass, motion_bandwidth
 from .invalid_samples import position_steps
 from .recording import Recording
 from .resampling import resample, UniformRecording
@@ -126,7 +126,9 @@ def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Sam
     band = min(settings.band or cutoff, cutoff)
     # Whose filter passes what is below the band.
     decimation = settings.decimation or max(1, int(MAX_CUTOFF_SHARE * even.rate / band + ROUNDING))
-    q, dq, ddq = with_derivatives(lowpass(position, cutoff, even.rate, settings.order), even.rate)
+    q = lowpass(position, cutoff, even.rate, settings.order)
+    dq = central_differences(q, even.rate)
+    ddq = central_differences(dq, even.rate)
     valid = valid_rows(even, robot, dq, band, decimation, settings)
     if not valid.any():
         where, share = even.recording.source or 'the recording', away_from_gaps(even, band).mean()

@@ -11,13 +11,7 @@ from ..arrays import Array
 from ..finding_codes import finding
 from ..findings import Finding
 from ..model.robot import ElasticRobot, Robot
-from .clock_correction import (
-    MAX_GRID_GAP,
-    sampling_times,
-    SamplingTimes,
-    shorten_gaps,
-    spread_equal_stamps,
-)
+from .clock_correction import sampling_times, SamplingTimes, spread_equal_stamps
 from .filters import motion_bandwidth
 from .invalid_samples import (
     clipped_samples,
@@ -96,6 +90,7 @@ MIN_GAPS, MIN_SHARE = 10, 0.1
 # between samples are right to a few per mille of the motion; and in any case [s].
 SHARE_OF_PERIOD, MAX_BRIDGED = 0.2, 0.5
 POWER_SHARE = 0.95  # of the speeds that is motion: interpolation distorts the rest
+MAX_GRID_GAP = 1.0  # what is left of a longer gap [s]: all of it would only fill memory
 MIN_SAMPLES = 100  # fewer usable samples identify nothing
 GRID_TOLERANCE = 1e-3  # of a sample: stamps so near to a uniform grid are not interpolated
 MANY_GAPS, LARGE_SHARE = 10, 0.5  # of the time: these are losses, no interruptions
@@ -201,7 +196,8 @@ def resample_uniformly(
     longest = max(settings.max_gap, 1.5 * max(step, usual))
     longest, gaps = bridged_gap(time, position, usual, longest)
     notes += [*jumps, *gaps]
-    short = shorten_gaps(time, max(MAX_GRID_GAP, longest))
+    steps = np.minimum(np.diff(time), max(MAX_GRID_GAP, longest))
+    short = np.concatenate([[0.0], np.cumsum(steps)]) + time[0]
     grid = time[0] + step * np.arange(int(np.floor((short[-1] - short[0]) / step + 0.5)) + 1)
     if grid.size != time.size or np.abs(grid - short).max() >= GRID_TOLERANCE * step:
         # Smooth for the position, which is differentiated; without overshoot for the effort.
