@@ -209,7 +209,7 @@ class BodyFrame(NamedTuple):
 
 
 def body_frame(robot: Robot, name: str = '') -> BodyFrame:
-    """Find a frame that moves with a joint of the robot; without a name, that of the last one."""
+    """Find a frame that moves with a joint, the last one without a name, or raise an error."""
     model, frames, last = robot.model, list(robot.model.frames), robot.links[-1]
     number = tool_frame(model, name) if name else model.getFrameId(last, pin.FrameType.JOINT)
     frame = frames[number]
@@ -226,7 +226,7 @@ def body_frame(robot: Robot, name: str = '') -> BodyFrame:
 
 
 def box_corners(settings: Workspace) -> tuple[Array, Array]:
-    """Return the corners (3,) [m] of the box of the tool, infinite where it has no wall."""
+    """Return corners (3,) [m] of the tool's box, infinite without walls, or raise an error."""
     lower, upper = np.full((2, 3), [[-np.inf], [np.inf]])
     for name, corner in (('lower', lower), ('upper', upper)):
         values = getattr(settings, name)

@@ -282,7 +282,7 @@ class Waypoints:
 
 @dataclass(frozen=True)
 class CubicWaypoints(Waypoints):
-    """Points between which a controller takes cubics: quintics of their own accelerations."""
+    """Points without accelerations: quintics between take those of a controller's cubics."""
 
     def _accelerations(self) -> tuple[Array, Array]:
         h, step = np.diff(self.time)[:, None], np.diff(self.q, axis=0)
@@ -294,7 +294,7 @@ class CubicWaypoints(Waypoints):
 
 
 def waypoints(trajectory: Trajectory, rate: float = 50.0, periods: int = 1) -> Waypoints:
-    """Sample a trajectory as points to be sent, at least at a rate [Hz], each period alike."""
+    """Sample periods, from rest to rest or a TrajectoryError, as points at a rate [Hz] or more."""
     if not trajectory.at_rest:
         raise TrajectoryError(
             f"a '{trajectory.family}' trajectory does not start at rest: design it as 'mfs'"

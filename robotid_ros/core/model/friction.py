@@ -271,7 +271,7 @@ class FrictionTerm:
 
 
 def make_terms(names: tuple[str, ...], constants: Mapping[str, float]) -> tuple[FrictionTerm, ...]:
-    """Look the terms up and give each its shape constants; raise an error where one has none."""
+    """Look terms up and give each its constants, or raise UnknownNameError, ConfigurationError."""
     UnknownNameError.check('friction term', names, TERMS)
     symbols = [symbol for name in names for symbol in TERMS[name].symbols]
     if repeated := {symbol for symbol in symbols if symbols.count(symbol) > 1}:

@@ -177,7 +177,7 @@ def _chosen_joints(
 
 
 def build_model(root: ElementTree.Element) -> Any:
-    """Build Pinocchio's model of all joints; limits that the URDF lacks are written into it."""
+    """Build Pinocchio's model of all joints, writing limits that lack, or raise a ModelError."""
     for joint in root.findall('joint'):
         if joint.get('type') in MOVABLE_TYPES:
             limit = joint.find('limit')

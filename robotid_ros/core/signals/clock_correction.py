@@ -187,7 +187,7 @@ class SamplingTimes(ReadOnlyArrays):
 
 
 def sampling_times(time: Array, position: Array, step: float) -> SamplingTimes | None:
-    """Tell stamps (N,) that jitter about even times [s] from samples that do; None: neither do."""
+    """Tell stamps (N,) that jitter from samples that do; None: little jitter, or no even times."""
     if np.abs(np.diff(time) - step).max() <= MIN_JITTER * step:
         return None
     even, number = _even_times(time, step)

@@ -47,7 +47,7 @@ ORDERS = ('the positions', 'the derivatives of the positions', 'the acceleration
 
 
 def find_usable_samples(recording: Recording, max_gap: float) -> tuple[Mask, list[Finding]]:
-    """Find the samples that can be used, (N,), with notes on others; refuse too many of these."""
+    """Find samples that can be used, (N,), with notes on others; a RecordingError of too many."""
     time, finite, notes = recording.time, recording.finite, list[Finding]()
     share = 1.0 - finite.mean() if finite.size else 0.0
     if share > MAX_INVALID_SHARE:

@@ -169,10 +169,10 @@ def resample_uniformly(
     recording: Recording, settings: SignalSettings
 ) -> tuple[Recording, float, npt.NDArray[np.bool_], list[Finding]]:
     """
-    Bring a recording onto a uniform time grid.
+    Bring a recording onto a uniform time grid, or raise a RecordingError.
 
     Returns it, its rate [Hz], (N,) whether a sample lies between measured ones that are closer
-    than `max_gap`, and notes on what was repaired; refuses one that cannot be used.
+    than `max_gap`, and notes on what was repaired.
     """
     values = np.column_stack([recording.position, recording.effort])
     stamps, spread = spread_equal_stamps(recording.time, values)
