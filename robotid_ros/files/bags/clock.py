@@ -19,19 +19,11 @@ OFFSET_TOLERANCE = 1000  # offsets of one clock differ by rounding only [ns]
 
 @dataclasses.dataclass(frozen=True)
 class Clock:
-    """
-    How times of reception and stamps, on one clock, go together.
+    """How times of reception and stamps of joint states, not necessarily all, go together."""
 
-    Attributes
-    ----------
-    received, stamp : (N,) of joint states, not necessarily all [ns]
-    jumped : whether the clock of the stamps was set meanwhile
-
-    """
-
-    received: npt.NDArray[np.int64]
-    stamp: npt.NDArray[np.int64]
-    jumped: bool
+    received: npt.NDArray[np.int64]  # (N,) [ns]
+    stamp: npt.NDArray[np.int64]  # (N,) on one clock [ns]
+    jumped: bool  # whether the clock of the stamps was set meanwhile
 
     def stamp_of(self, received: int) -> int:
         """Return the stamp [ns] that belongs to a time of reception [ns]."""
@@ -109,25 +101,18 @@ SIMULATED = 1e8  # stamps before this count from a simulation's start, not from 
 def drift_notes(
     stamp: npt.NDArray[np.int64], received: npt.NDArray[np.int64]
 ) -> tuple[Finding, ...]:
-    """
-    Tell of stamps that take longer or shorter than the reception of their messages.
-
-    Both are (N,) of joint states, on one clock each [ns].
-    """
-    count = len(stamp)
-    if count < MIN_MESSAGES:
+    """Tell of stamps (N,) [ns] that take longer or shorter than their reception, (N,) [ns]."""
+    if len(stamp) < MIN_MESSAGES:
         return ()
-    ends = max(1, int(END_SHARE * count))
+    ends = max(1, int(END_SHARE * len(stamp)))
     # Joint states may have been put in order; differences, for nanoseconds of 1970 round.
     offset = (stamp - stamp[0]) - (received - received[0])
     passed, told = (float(x[-1] - x[0]) * 1e-9 for x in (received, stamp))
     drift = float(np.median(offset[-ends:]) - np.median(offset[:ends])) * 1e-9
-    if passed <= 0.0 or not 1.0 / MAX_FACTOR < told / passed < MAX_FACTOR:
+    converted = passed <= 0.0 or not 1.0 / MAX_FACTOR < told / passed < MAX_FACTOR
+    if converted or abs(drift) < max(MIN_DRIFT * passed, MIN_SECONDS):
         return ()
-    if abs(drift) < max(MIN_DRIFT * passed, MIN_SECONDS):
-        return ()
-    share = drift / passed
-    figures = {'stamped': told, 'received': passed, 'share': share}
+    figures = {'stamped': told, 'received': passed, 'share': drift / passed}
     if stamp[0] * 1e-9 < SIMULATED:
         return (finding('simulated_time', **figures),)
-    return (finding('clock_drifts', inertia=abs(2.0 * share), **figures),)
+    return (finding('clock_drifts', inertia=abs(2.0 * drift / passed), **figures),)

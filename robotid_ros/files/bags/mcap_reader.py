@@ -3,12 +3,9 @@ MCAP files of every state: finished, cut short by a killed recorder or a full di
 
 The index of a finished file says where its chunks are; those that are damaged are left out,
 counted and told. Without a sound index the records are walked up to the last whole one; of an
-uncompressed chunk that was cut, also its first messages are read.
-
-The libraries stop earlier. Of 100,000 joint states cut at 61 % of the file this reader returns
-61,100; the `StreamReader` of `mcap` 59,100 to 59,700, as it loses the cut chunk, and `rosbags`
-none. With one wrong byte at a third of the whole file it returns 96,400, all but the damaged
-chunk, where `mcap` stops after 31,000.
+uncompressed chunk that was cut, also its first messages are read. Of 100,000 joint states cut at
+61 % of the file this reader returns 61,100, `mcap` 59,100 to 59,700, `rosbags` none. With a wrong
+byte at a third of the whole file it returns 96,400, where `mcap` stops after 31,000.
 """
 
 from __future__ import annotations
@@ -50,21 +47,12 @@ MALFORMED = (ValueError, struct.error, McapError, KeyError)
 
 
 class Messages(NamedTuple):
-    """
-    Messages that lie somewhere in some bytes.
+    """Messages that lie somewhere in some bytes."""
 
-    Attributes
-    ----------
-    received : (M,) times of reception [ns]
-    data : the bytes
-    starts, sizes : (M,) where each message lies in them
-
-    """
-
-    received: np.ndarray
+    received: np.ndarray  # (M,) times of reception [ns]
     data: bytes
-    starts: np.ndarray
-    sizes: np.ndarray
+    starts: np.ndarray  # (M,) where each message lies in them
+    sizes: np.ndarray  # (M,)
 
     @classmethod
     def of(cls, received: Sequence[int], payloads: Sequence[bytes]) -> Messages:
@@ -90,35 +78,24 @@ class Messages(NamedTuple):
     def matrix(self, rows: np.ndarray) -> np.ndarray:
         """Return messages of the same size as rows of bytes, (M, size)."""
         starts, size = self.starts[rows], int(self.sizes[rows[0]])
-        steps = np.diff(starts)
-        if len(steps) == 0 or (steps == steps[0]).all():
-            step = int(steps[0]) if len(steps) else size
-            place = int(starts[0])
-            return np.ndarray((len(rows), size), np.uint8, self.data, place, (step, 1))
+        steps = np.diff(starts) if len(starts) > 1 else np.array([size])
+        if (steps == steps[0]).all():
+            shape, strides = (len(rows), size), (int(steps[0]), 1)
+            return np.ndarray(shape, np.uint8, self.data, int(starts[0]), strides)
         joined = b''.join(self.data[start : start + size] for start in starts.tolist())
         return np.frombuffer(joined, np.uint8).reshape(-1, size)
 
 
 @dataclass
 class Part:
-    """
-    A chunk, or successive records that are in none.
+    """A chunk, or successive records that are in none."""
 
-    Attributes
-    ----------
-    position, length : of the content of a chunk, or of the records, in the file
-    loose : whether these are records outside of chunks
-    start, stop : times of its first and last message [ns]
-    counts : messages of each channel
-
-    """
-
-    position: int
+    position: int  # of the content of a chunk, or of the records, in the file
     length: int
-    loose: bool = False
-    start: int = 0
-    stop: int = 2**64
-    counts: Counter[int] = field(default_factory=Counter)
+    loose: bool = False  # these are records outside of chunks
+    start: int = 0  # time of its first message [ns]
+    stop: int = 2**64  # and of the last one
+    counts: Counter[int] = field(default_factory=Counter)  # messages of each channel
 
     def may_hold(self, channels: Collection[int], start: int, stop: int) -> bool:
         """Return whether messages of these channels and times [ns] may be in it."""
@@ -126,19 +103,6 @@ class Part:
             return False
         # Times that are no interval say nothing.
         return self.start > self.stop or (self.stop >= start and self.start < stop)
-
-
-def _unpacked(chunk: Chunk, limit: int, whole: bool) -> bytes:
-    """Return what is in a chunk; if not `whole`, of an uncompressed one that was cut as well."""
-    size, crc = chunk.uncompressed_size, chunk.uncompressed_crc
-    if size > limit:
-        raise ValueError(f'a chunk would be {size} bytes unpacked')
-    data = unpack(chunk.data, chunk.compression, size)
-    cut = len(data) != size
-    # Half of a compressed chunk cannot be read.
-    if (cut and (whole or chunk.compression)) or (not cut and crc and crc32(data) != crc):
-        raise ValueError('a chunk has another length or checksum')
-    return data
 
 
 def _frames(data: bytes) -> Iterator[tuple[int, int, int]]:
@@ -179,23 +143,13 @@ BLOCK_BYTES = 1 << 20
 
 
 class McapReader:
-    """
-    Reads an MCAP file; its topics are described as the storage readers of rosbags do.
-
-    Attributes
-    ----------
-    connections : topics, with the number of their messages
-    channels : {number: channel and its schema}
-    lost : {position in the file: what is damaged there}
-
-    """
+    """Reads an MCAP file; its topics are described as the storage readers of rosbags do."""
 
     def __init__(self, path: Path):
-        self.path = path
+        self.path, self.finished = path, False
         self.channels: dict[int, tuple[Channel, Schema | None]] = {}
-        self.connections: list[Connection] = []
-        self.lost: dict[int, Part] = {}
-        self.finished = False
+        self.connections: list[Connection] = []  # topics, with the number of their messages
+        self.lost: dict[int, Part] = {}  # what is damaged, by its place in the file
         self._parts: list[Part] = []
         self._schemas: dict[int, Schema] = {}
 
@@ -210,10 +164,16 @@ class McapReader:
                 self.channels, self._schemas = {}, {}
                 self._parts = list(self._walk(stream, size))
         counts = sum((part.counts for part in self._parts), Counter())
-        self.connections = [
-            self._connection(channel, schema, counts[number])
-            for number, (channel, schema) in self.channels.items()
-        ]
+        self.connections = []
+        for number, (channel, schema) in self.channels.items():
+            form = _FORMATS.get(schema.encoding) if schema else None
+            text = schema.data.decode(errors='replace') if schema and form else ''
+            definition = MessageDefinition(form or MessageDefinitionFormat.NONE, text)
+            more = ConnectionExtRosbag2(channel.message_encoding, [])
+            kind, count = schema.name if schema else '', counts[number]
+            self.connections.append(
+                Connection(channel.id, channel.topic, kind, definition, '', count, more, self)
+            )
 
     @property
     def notes(self) -> tuple[Finding, ...]:
@@ -322,7 +282,16 @@ class McapReader:
             chunk = Chunk.read(ReadDataStream(BytesIO(content)))
             if not part.counts:
                 part.start, part.stop = chunk.message_start_time, chunk.message_end_time
-            return _unpacked(chunk, min(MAX_CHUNK, room), whole=self.finished)
+            size, crc = chunk.uncompressed_size, chunk.uncompressed_crc
+            if size > min(MAX_CHUNK, room):
+                raise ValueError(f'a chunk would be {size} bytes unpacked')
+            data = unpack(chunk.data, chunk.compression, size)
+            cut = len(data) != size
+            # Half of a compressed chunk cannot be read.
+            vain = self.finished or chunk.compression if cut else crc and crc32(data) != crc
+            if vain:
+                raise ValueError('a chunk has another length or checksum')
+            return data
         except MALFORMED:
             # The end of a file that was cut short is no damage that needs saying again.
             if self.finished or part.position + part.length < stream.seek(0, os.SEEK_END):
@@ -339,17 +308,3 @@ class McapReader:
             elif opcode == Opcode.CHANNEL:
                 channel = Channel.read(stream)
                 self.channels[channel.id] = channel, self._schemas.get(channel.schema_id)
-
-    def _connection(self, channel: Channel, schema: Schema | None, count: int) -> Connection:
-        form = _FORMATS.get(schema.encoding) if schema else None
-        text = schema.data.decode(errors='replace') if schema and form else ''
-        return Connection(
-            channel.id,
-            channel.topic,
-            schema.name if schema else '',
-            MessageDefinition(form or MessageDefinitionFormat.NONE, text),
-            '',
-            count,
-            ConnectionExtRosbag2(channel.message_encoding, []),
-            self,
-        )

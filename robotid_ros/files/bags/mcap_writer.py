@@ -49,11 +49,7 @@ class ExclusiveStream:
         """Nothing is held back here."""
 
     def check_there(self) -> None:
-        """
-        Check that others will find what was written.
-
-        Raises FileError where the file was removed or moved.
-        """
+        """Raise a FileError where the file was removed or moved: others will not find it."""
         with contextlib.suppress(OSError):
             if os.path.samestat(os.fstat(self._handle), os.stat(self.path)):
                 return
@@ -98,18 +94,12 @@ class BagWriter:
     """
     One recording: `<folder>/<name>/<name>.mcap` and, once closed, `metadata.yaml` beside it.
 
-    At least every `flush_period` of writing the open chunk goes to the operating system: a process
-    killed at any time loses at most that much, and `open_recording` reads the rest. An existing
+    At least every `flush_period` [s] of writing the open chunk goes to the operating system: a
+    process killed at any time loses at most that much, and `open_recording` reads the rest; call
+    `flush` from a timer too, for silent topics. Folders are made when missing; an existing
     recording is never touched: a taken name gets a number (`name_2`). All methods raise
     `FileError` from the first failure on, such as a full disk; what was written before stays
     readable.
-
-    Parameters
-    ----------
-    folder : where recordings go; made when missing
-    name : of the recording, for example the robot's name and the date
-    flush_period : how much a kill may lose [s]; call `flush` from a timer too, for silent topics
-
     """
 
     def __init__(self, folder: str | Path, name: str, flush_period: float = FLUSH_PERIOD):
@@ -126,14 +116,11 @@ class BagWriter:
         self._channels: dict[str, int] = {}
         self._topics: dict[int, dict[str, Any]] = {}
         self._span = (2**63 - 1, 0)
+        how: Any = {'chunk_size': CHUNK_SIZE, 'compression': CompressionType.NONE}
         try:
             with self._errors():
-                self._stream = ExclusiveStream(self._file)
-                self._writer = Writer(
-                    self._stream,  # type: ignore[arg-type]  # it needs write, tell and flush only
-                    chunk_size=CHUNK_SIZE,
-                    compression=CompressionType.NONE,
-                )
+                self._stream: Any = ExclusiveStream(self._file)  # write, tell and flush
+                self._writer = Writer(self._stream, **how)
                 try:
                     self._writer.start(profile='ros2', library='robotid_ros')
                 except OSError:
@@ -185,11 +172,9 @@ class BagWriter:
         if channel is None:
             raise RecordingError(f"'{topic}' was not declared: call add_topic first")
         self._check()
-        published = received if published is None else published
+        published, number = received if published is None else published, next(self._sequence)
         try:  # not `_errors`, which costs a microsecond
-            self._writer.add_message(
-                channel, received, bytes(data), published, next(self._sequence)
-            )
+            self._writer.add_message(channel, received, bytes(data), published, number)
         except OSError as error:
             with self._errors():
                 raise error
@@ -234,9 +219,8 @@ class BagWriter:
             try:
                 self._stream.check_there()
                 # What rosbag2 keeps inside the file, to rebuild `metadata.yaml` from.
-                self._writer.add_metadata(
-                    'rosbag2', {'serialized_metadata': dump_yaml(information)}
-                )
+                inside = {'serialized_metadata': dump_yaml(information)}
+                self._writer.add_metadata('rosbag2', inside)
                 self._writer.finish()  # type: ignore[no-untyped-call]
             finally:
                 self._stream.close()
@@ -257,19 +241,16 @@ class BagWriter:
             'starting_time': {'nanoseconds_since_epoch': start},
             'message_count': sum(topic['count'] for topic in self._topics.values()),
         }
-        topics = [
-            {
-                'topic_metadata': {
-                    'name': topic['name'],
-                    'type': topic['type'],
-                    'serialization_format': 'cdr',
-                    'offered_qos_profiles': parse_yaml(topic['offered_qos_profiles'], 'qos'),
-                    'type_description_hash': topic['topic_type_hash'],
-                },
-                'message_count': topic['count'],
+        topics = []
+        for topic in self._topics.values():
+            known = {
+                'name': topic['name'],
+                'type': topic['type'],
+                'serialization_format': 'cdr',
+                'offered_qos_profiles': parse_yaml(topic['offered_qos_profiles'], 'qos'),
+                'type_description_hash': topic['topic_type_hash'],
             }
-            for topic in self._topics.values()
-        ]
+            topics.append({'topic_metadata': known, 'message_count': topic['count']})
         return {
             'version': STORAGE_VERSION,
             'storage_identifier': 'mcap',

@@ -42,28 +42,16 @@ class ChunkedRecording(RunContext):
 
     It is cut as a `Recording` is; a part that is short enough is one. Chunks share one clock and
     carry joint states; the first one also what the controller followed.
-
-    Attributes
-    ----------
-    topic : of the joint states
-    clock : of one in `DECIMATION` joint states
-    numbers : of these joint states, from 0
-    position_range : lowest and highest position of each joint, (2, n)
-    start, stop : of the part that is read [s]
-    max_samples : that are held in memory
-    progress : called with the share that is read
-    options : how to read it
-
     """
 
-    topic: str
-    clock: Clock
-    numbers: np.ndarray
-    position_range: np.ndarray
-    start: float
+    topic: str  # of the joint states
+    clock: Clock  # of one in `DECIMATION` joint states
+    numbers: np.ndarray  # of these joint states, from 0
+    position_range: np.ndarray  # lowest and highest position of each joint, (2, n)
+    start: float  # of the part that is read [s]
     stop: float
-    max_samples: int
-    progress: ProgressCallback
+    max_samples: int  # that are held in memory
+    progress: ProgressCallback  # called with the share that is read
     options: ReadOptions = DEFAULTS
 
     @classmethod
@@ -75,11 +63,7 @@ class ChunkedRecording(RunContext):
         progress: ProgressCallback,
         max_samples: int,
     ) -> ChunkedRecording:
-        """
-        Index a recording: its clock, its joints and their context.
-
-        Raises RecordingError or UnknownNameError as in `open_recording`.
-        """
+        """Index a recording: its clock, its joints and their context."""
         count, jumped, total, source = 0, False, bag.count(topic), str(bag.path)
         times, numbers, ranges, available = (list[np.ndarray]() for _ in range(4))
         for states, jump in _read_chunks(bag, topic, joints):
@@ -153,11 +137,7 @@ class ChunkedRecording(RunContext):
         return self.between(phase.start, phase.stop)
 
     def load(self) -> Recording:
-        """
-        Return all of it in memory, with what the controller followed.
-
-        Raises RecordingError where there is nothing in it.
-        """
+        """Return all of it in memory, with what the controller followed; there must be some."""
         with open_bag(self.source, self.options) as bag:
             chunks = list(self._chunks(bag))
             if not chunks:
@@ -166,12 +146,10 @@ class ChunkedRecording(RunContext):
                     'choose another part'
                 )
             notes = (*self.notes, *(note for chunk in chunks for note in chunk.notes))
-            samples: dict[str, Any] = {
-                name: np.concatenate([getattr(chunk, name) for chunk in chunks])
-                for name in ('time', 'position', 'effort')
-            }
-            context = {**self.context, 'notes': tuple(dict.fromkeys(notes))}
-            recording = Recording(**context, **samples)
+            values: dict[str, Any] = {**self.context, 'notes': tuple(dict.fromkeys(notes))}
+            for name in ('time', 'position', 'effort'):
+                values[name] = np.concatenate([getattr(chunk, name) for chunk in chunks])
+            recording = Recording(**values)
             return self._with_reference(bag, recording).between(self.start, self.stop)
 
     def __iter__(self) -> Iterator[Recording]:
