@@ -28,8 +28,7 @@ from common import command_line, verdict
 from measure import busy
 
 from robotid_ros.exceptions import RobotIdError
-from robotid_ros.files.results import count_within_sigma
-from robotid_ros.files.results_file import read_results
+from robotid_ros.files.results import count_within_sigma, read_results
 from robotid_ros.files.trajectory_file import read_design
 
 TIAGO = 'Gepetto/example-robot-data/robots/tiago_description/robots/tiago_no_hand.urdf'

@@ -33,7 +33,7 @@ from robotid_ros.core.excitation.collision_scene import body_frame
 from robotid_ros.core.model.robot import Robot
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.files.collect_results import collect_results
-from robotid_ros.files.results_file import write_results
+from robotid_ros.files.results import write_results
 from robotid_ros.files.trajectory_file import read_design
 from robotid_ros.nodes.common.messages import duration_message, values_of
 from robotid_ros.nodes.common.waiting import result_of, wait_until

@@ -24,8 +24,7 @@ import numpy as np
 from report_reader import open_browser, opened, shortcomings
 
 from robotid_ros.files.report.page import save_page
-from robotid_ros.files.results import Comparison, Entry, Residual, Results, Torques
-from robotid_ros.files.results_file import read_results
+from robotid_ros.files.results import Comparison, Entry, read_results, Residual, Results, Torques
 
 # Joints and rows of the made-up results.
 CASES = {'two joints': (2, 4000), '45,000 rows': (6, 45_000), 'an hour at 1 kHz': (7, 3_600_000)}

@@ -46,7 +46,7 @@ LAYERS = (
     'files.trajectory_file',
     'files.bags',
     *('files.configuration', 'files.identification_input'),
-    *('files.results_file', 'files.export', 'files.rollouts', 'files.report'),
+    *('files.export', 'files.rollouts', 'files.report'),
     *('files.configuration_text', 'files.view_layouts'),
     'files.collect_results',
     *('fleet.session', 'fleet.store'),
@@ -155,7 +155,7 @@ def test_core_knows_no_ros(part: str) -> None:
 EDGES = (
     *('cli', 'nodes', 'library', 'core.pipeline.results', 'core.finding_codes'),
     *('files.report', 'files.export', 'files.verdict_text', 'files.configuration_text'),
-    *('files.results_file', 'files.trajectory_file'),
+    *('files.results', 'files.trajectory_file'),
     *('fleet.session', 'fleet.report'),
 )
 TEXTS = {'render', 'seen_and_remedy', 'as_data', 'from_data'}

@@ -34,8 +34,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> shared.Outcome:
     """Compute the differences, write the page."""
-    from ..files.results import differences, of_other_method, total_residual, verdict_of
-    from ..files.results_file import read_results, results_folder
+    from ..files.results import (
+        differences,
+        of_other_method,
+        read_results,
+        results_folder,
+        total_residual,
+        verdict_of,
+    )
     from ..files.verdict_text import unusable_note, verdict_data
     from .results_text import print_differences
 

@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> Outcome:
     from ..files.atomic import expect_writable
     from ..files.configuration import load, read_urdf
     from ..files.report.page import page_beside
-    from ..files.results_file import REPORT
+    from ..files.results import REPORT
     from ..nodes.demo.demo import Demo, VERIFICATIONS
 
     configuration = load(config)  # what is wrong about it is said before any node starts

@@ -57,8 +57,7 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     from ..core.model import build_robot
     from ..files.configuration import load, read_urdf
     from ..files.report.page import check_plotting, page_beside
-    from ..files.results import known_of
-    from ..files.results_file import read_results
+    from ..files.results import known_of, read_results
     from ..files.trajectory_file import write_design
 
     page = page_beside(args.output)

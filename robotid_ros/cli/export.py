@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     from ..files.export.export import write
     from ..files.export.identified_model import read_identified_model
     from ..files.export.servos import read_servos
-    from ..files.results_file import results_folder
+    from ..files.results import results_folder
     from ..files.verdict_text import unusable_note
 
     model = read_servos(args.results) or read_identified_model(args.results)

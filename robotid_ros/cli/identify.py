@@ -97,7 +97,7 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     progress.step('reading')
     from ..core.identification_settings import METHODS
     from ..files.identification_input import open_input, split_all
-    from ..files.results_file import RESULT_FILES, SERVO_FILES
+    from ..files.results import RESULT_FILES, SERVO_FILES
 
     folder = Path(args.output or shared.default_output(args.bag[0], 'identified'))
     files = SERVO_FILES if commanded else RESULT_FILES
@@ -160,7 +160,7 @@ def _identify_servos(args: argparse.Namespace, given: 'Input', folder: Path) -> 
     from ..core.replay.commanded import identify_commanded
     from ..files.export.servos import save_servos
     from ..files.identification_input import split
-    from ..files.results_file import SERVO_FILES
+    from ..files.results import SERVO_FILES
 
     part = shared.selected_part(args)
     recordings = [shared.in_memory(split(each, part)[0]) for each in given.recordings]

@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> Outcome:
     """Write the page."""
     from ..files.report.page import save_page
-    from ..files.results_file import read_results, REPORT, results_folder
+    from ..files.results import read_results, REPORT, results_folder
 
     args.progress.step('reading')
     path = Path(args.parameters)

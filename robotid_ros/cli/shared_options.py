@@ -236,7 +236,7 @@ def in_memory(recording: 'AnyRecording') -> 'Recording':
 
 def page_beside(results: str, kind: str, bag: str, output: str | None) -> Path:
     """Return where a page on a log goes: `output`, else beside the results."""
-    from ..files.results_file import results_folder
+    from ..files.results import results_folder
 
     return Path(output or results_folder(results) / f'{kind}_{default_output(bag, "").name}.html')
 

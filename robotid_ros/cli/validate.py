@@ -78,8 +78,7 @@ def _predict(args: argparse.Namespace) -> 'CheckedParameters':
     from ..core.finding_codes import finding
     from ..files.collect_results import check_parameters
     from ..files.identification_input import open_input
-    from ..files.results import URDF, verdict_of
-    from ..files.results_file import read_results, results_folder
+    from ..files.results import read_results, results_folder, URDF, verdict_of
     from ..files.robot_description import other_robot_warning
 
     results = read_results(args.parameters)

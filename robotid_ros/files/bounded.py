@@ -1,8 +1,4 @@
-"""
-Packed files: what may be far larger than it looks has a bound before it is unpacked.
-
-Series beside results, as torques and motion in `torques.npz`, are such files.
-"""
+"""Packed files: what may be far larger than it looks has a bound before it is unpacked."""
 
 from bz2 import BZ2Decompressor
 from collections.abc import Iterator, Mapping

@@ -1,8 +1,4 @@
-"""
-An identification as plain values, and what its parameters predict of another recording.
-
-Values are entries, residuals, what was chosen and why.
-"""
+"""An identification as plain values; what its parameters predict of another recording."""
 
 from collections.abc import Iterator, Mapping, Sequence
 import dataclasses
@@ -47,14 +43,15 @@ from .results import (
     Entry,
     PRIOR,
     Quality,
+    REPORT,
     Residual,
     Results,
     STANDARD,
     Torques,
     URDF,
     verdict_of,
+    write_results,
 )
-from .results_file import REPORT, write_results
 
 # Decimals of correlations: with fewer, what the data tell best would be lost.
 DECIMALS = 9
@@ -134,13 +131,15 @@ def _selection(found: Identification) -> dict[str, Any]:
 
 def residual_rows(robot: Robot, validation: Validation, effort: str = '') -> tuple[Residual, ...]:
     """Return the goodness of fit of each joint; `effort` is the unit of efforts, '' N·m or N."""
-    torque = np.sqrt(np.mean(np.square(validation.measured), axis=0))
-    columns = (validation.relative_residual, validation.rms, torque)
-    more = (validation.moving_residual, validation.r2)
     units = [in_effort_unit('N' if linear else 'N·m', effort) for linear in robot.prismatic]
+    measured = np.sqrt(np.mean(np.square(validation.measured), axis=0))
+    columns = (validation.relative_residual, validation.rms, measured)
+    numbers = np.array([*columns, validation.moving_residual, validation.r2]).T.tolist()
     return tuple(
-        Residual(joint, *(float(c[j]) for c in columns), unit, *(float(c[j]) for c in more))
-        for j, (joint, unit) in enumerate(zip(validation.joints, units, strict=True))
+        Residual(joint, relative, rms, torque, unit, moving, r2)
+        for joint, unit, (relative, rms, torque, moving, r2) in zip(
+            validation.joints, units, numbers, strict=True
+        )
     )
 
 
@@ -353,13 +352,13 @@ def check_parameters(
     RecordingError where the recording cannot be used; UnknownNameError where the robot lacks an
     identified parameter.
     """
-    robot, settings = session.robot.elastic, session.configuration.identification
-    if robot is None:  # with the friction terms that were identified, the default's included
-        robot, model = session.robot, results.model
-        names, constants = (model.get(k, {}) for k in ('friction', 'friction_constants'))
-        if names.keys() >= set(robot.joints):
-            terms = (make_terms(tuple(names[joint]), constants[joint]) for joint in robot.joints)
-            robot = with_friction(robot, tuple(terms))
+    robot, settings = session.robot, session.configuration.identification
+    names, constants = (results.model.get(k, {}) for k in ('friction', 'friction_constants'))
+    if robot.elastic is not None:
+        robot = robot.elastic
+    elif names.keys() >= set(robot.joints):  # the friction that was identified, or by default
+        terms = (make_terms(tuple(names[joint]), constants[joint]) for joint in robot.joints)
+        robot = with_friction(robot, tuple(terms))
 
     def predicted(chi: np.ndarray) -> Validation:
         log = without_delay(recording, results, settings.signals.stamps)

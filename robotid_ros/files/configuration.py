@@ -146,7 +146,7 @@ def resolve(uri: str, folder: str | Path | None = None) -> Path:
         return above[2] / unquote(rest)
     prefixes = [p for p in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep) if p]
     # A wheel may be anywhere: in an environment, for one user, below another prefix.
-    for share in (Path(prefix, 'share') for prefix in (*prefixes, sys.prefix, *above)):
+    for share in (Path(prefix, 'share') for prefix in (*prefixes, sys.prefix, *map(str, above))):
         if (share / 'ament_index' / 'resource_index' / 'packages' / package).exists():
             return share / package / unquote(rest)
     raise FileError(

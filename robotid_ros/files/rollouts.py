@@ -1,10 +1,4 @@
-"""
-Rollouts: exported robots in MuJoCo, driven as the recorded one was, beside what was recorded.
-
-With the reference and the controller's gains the loop is closed by its law, over the whole
-recording. Else the measured efforts drive the robot, which sooner or later leaves its path: it
-starts anew every `WINDOW` seconds. Servos follow the recorded commands, with starts too.
-"""
+"""Rollouts: exported robots in MuJoCo, driven as the recorded one was, beside the record."""
 
 from collections.abc import Callable, Mapping
 import dataclasses
@@ -112,6 +106,10 @@ def roll_out(
     """
     Simulate a recorded motion: the robot as described, as identified, and draws of it.
 
+    ConfigurationError: joints are elastic, or the results do not say how parameters vary;
+    ControllerError, RecordingError, UnknownNameError: the recording cannot be used, or lacks the
+    controller or the commands that are asked for.
+
     Parameters
     ----------
     model : what was identified
@@ -121,12 +119,6 @@ def roll_out(
     bound : of an error, as a share of a joint's travel
     driven_by : CONTROLLER or EFFORTS; '': the controller where it and its reference are known
     progress : is told the share of the work that is done
-
-    Raises
-    ------
-    ConfigurationError : joints are elastic, or the results do not say how parameters vary
-    ControllerError, RecordingError, UnknownNameError : the recording cannot be used, or lacks the
-        controller or the commands that are asked for
 
     """
     if isinstance(model.robot, ElasticRobot):

@@ -165,9 +165,8 @@ def _use(verdict: verdicts.Verdict) -> str:
         return (
             f'Not to be relied on yet: not for {_listed(unable[1:], "or")}, hardly for simulation.'
         )
-    return f'It can be used for {_listed(able, "and")}' + (
-        f', not for {_listed(unable, "or")}.' if unable else '.'
-    )
+    but = f', not for {_listed(unable, "or")}' if unable else ''
+    return f'It can be used for {_listed(able, "and")}{but}.'
 
 
 def _listed(words: Sequence[str], last: str) -> str:

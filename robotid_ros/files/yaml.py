@@ -1,9 +1,4 @@
-"""
-YAML as ROS reads it: `1e-3` is a number, a key given twice is an error, and so is an alias.
-
-Aliases, which ROS refuses too, let a few bytes stand for any amount of data, and PyYAML's loader
-in C overruns its stack where brackets are nested deeply: both are looked for beforehand.
-"""
+"""YAML as ROS reads it: `1e-3` is a number, a key given twice and an alias are errors."""
 
 from collections.abc import Callable, Mapping, Sequence
 import contextlib
@@ -102,7 +97,11 @@ def parse_yaml(text: str, source: str) -> Any:
 
 
 def _check_structure(text: str) -> None:
-    """Raise an error where collections are nested too deeply, and on aliases."""
+    """
+    Raise an error where collections are nested too deeply, and on aliases.
+
+    The loader in C overruns its stack in deep brackets; with aliases a few bytes are any amount.
+    """
     depth = 0
     event: Any
     for event in yaml.parse(text, Loader=_Loader):

@@ -19,7 +19,7 @@ from ..exceptions import FileError
 from ..files.atomic import write_text
 from ..files.report.drawing import finish, LINES, NEUTRAL, new_plot, Plots
 from ..files.report.page import render
-from ..files.results_file import REPORT
+from ..files.results import REPORT
 from .pooling import find_all, pool, read_robots, Robots
 from .session import IDENTIFIED, Row
 from .store import Store

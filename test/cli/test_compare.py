@@ -5,8 +5,7 @@ import re
 
 import pytest
 
-from robotid_ros.files.results import Comparison, differences
-from robotid_ros.files.results_file import read_results, write_results
+from robotid_ros.files.results import Comparison, differences, read_results, write_results
 
 
 @pytest.fixture(scope='module')

@@ -10,7 +10,7 @@ import yaml
 
 from robotid_ros.core.verdict import GOOD, Verdict
 from robotid_ros.files.export.export import FORMATS
-from robotid_ros.files.results_file import read_results, write_results
+from robotid_ros.files.results import read_results, write_results
 
 from .conftest import unwrapped
 

@@ -8,7 +8,7 @@ import yaml
 
 from robotid_ros.cli.shared_options import EXIT_UNUSABLE
 from robotid_ros.core.model import inverse_dynamics
-from robotid_ros.files.results_file import read_results
+from robotid_ros.files.results import read_results
 
 from .conftest import motion
 

@@ -7,7 +7,7 @@ import pytest
 
 from robotid_ros.core.finding_codes import select
 from robotid_ros.core.model import inverse_dynamics
-from robotid_ros.files.results_file import read_results
+from robotid_ros.files.results import read_results
 
 
 @pytest.fixture(scope='module')

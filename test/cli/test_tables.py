@@ -5,7 +5,7 @@ import pytest
 import yaml
 
 from robotid_ros.core.model.dynamics import inverse_dynamics
-from robotid_ros.files.results_file import read_results
+from robotid_ros.files.results import read_results
 
 from .conftest import unwrapped
 

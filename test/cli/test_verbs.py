@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from robotid_ros.files.bags import open_recording
-from robotid_ros.files.results_file import read_results
+from robotid_ros.files.results import read_results
 from robotid_ros.files.robot_description import summarise_description
 
 from .conftest import readable, record, unwrapped

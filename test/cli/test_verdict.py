@@ -9,8 +9,7 @@ import pytest
 from robotid_ros.cli.shared_options import EXIT_UNUSABLE
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.dynamics import inverse_dynamics
-from robotid_ros.files.results import verdict_of
-from robotid_ros.files.results_file import read_results
+from robotid_ros.files.results import read_results, verdict_of
 
 from .conftest import RATE, ROOT
 

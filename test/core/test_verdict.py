@@ -33,8 +33,7 @@ from robotid_ros.core.verdict import (
     Verdict,
 )
 from robotid_ros.files.collect_results import save
-from robotid_ros.files.results import verdict_of
-from robotid_ros.files.results_file import read_results
+from robotid_ros.files.results import read_results, verdict_of
 
 from .conftest import URDF
 

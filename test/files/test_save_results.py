@@ -19,8 +19,7 @@ from robotid_ros.core.signals.recording import Recording
 from robotid_ros.files.bags import RecordedSession
 from robotid_ros.files.bags.session import changed_gains
 from robotid_ros.files.collect_results import add_true_values, history_rows, save
-from robotid_ros.files.results import differences, prediction_text
-from robotid_ros.files.results_file import read_results, write_results
+from robotid_ros.files.results import differences, prediction_text, read_results, write_results
 
 URDF = Path(__file__).resolve().parents[2] / 'urdf' / 'scara.urdf'
 

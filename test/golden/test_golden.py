@@ -35,8 +35,7 @@ from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.files.export.identified_urdf import identified_urdf
 from robotid_ros.files.formats.open_table import open_table
 from robotid_ros.files.formats.read_options import DEFAULTS
-from robotid_ros.files.results import Results, verdict_of
-from robotid_ros.files.results_file import read_results
+from robotid_ros.files.results import read_results, Results, verdict_of
 from robotid_ros.files.trajectory_file import read_design
 from robotid_ros.plant.physics import Physics
 

@@ -19,8 +19,7 @@ from robotid_ros.core.signals.recording import Recording
 from robotid_ros.exceptions import RecordingError
 from robotid_ros.files.bags import open_recording
 from robotid_ros.files.configuration import load, read_urdf
-from robotid_ros.files.results import Entry, Residual, Results
-from robotid_ros.files.results_file import write_results
+from robotid_ros.files.results import Entry, Residual, Results, write_results
 from robotid_ros.files.trajectory_file import write_design
 from robotid_ros.plant.physics import Physics
 

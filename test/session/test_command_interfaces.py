@@ -15,7 +15,7 @@ from robotid_ros.core.signals.recording import Recording
 from robotid_ros.exceptions import RobotIdError
 from robotid_ros.files.bags import open_recording
 from robotid_ros.files.configuration import load, read_urdf
-from robotid_ros.files.results_file import read_results
+from robotid_ros.files.results import read_results
 from robotid_ros.nodes.demo.demo import true_standard_parameters
 
 from .conftest import Session

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from robotid_ros.cli.demo import report
-from robotid_ros.files.results_file import read_results
+from robotid_ros.files.results import read_results
 from robotid_ros.nodes.demo.demo import Demo
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]

@@ -17,7 +17,7 @@ from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.exceptions import RobotIdError
 from robotid_ros.files.bags import open_recording
 from robotid_ros.files.configuration import load, read_urdf
-from robotid_ros.files.results_file import read_results
+from robotid_ros.files.results import read_results
 from robotid_ros.files.verification import (
     GainTrial,
     TrackingRow,

@@ -12,7 +12,7 @@ from rcl_interfaces.srv import GetParameters
 from robotid_ros.core.excitation.design import design
 from robotid_ros.core.model import build_robot
 from robotid_ros.files.configuration import load, read_urdf
-from robotid_ros.files.results_file import read_results, REPORT
+from robotid_ros.files.results import read_results, REPORT
 from robotid_ros.files.trajectory_file import write_design
 from robotid_ros.files.verification import GAINS, GAINS_BEFORE
 from robotid_ros.nodes.common.messages import values_of

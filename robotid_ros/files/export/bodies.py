@@ -13,16 +13,14 @@ from xml.etree import ElementTree as ET
 
 from markupsafe import Markup
 import numpy as np
-import numpy.typing as npt
 import pinocchio as pin
 
+from ...core.arrays import Array
 from ...core.model.urdf_parsing import parse_urdf, snap_angles
 from ...exceptions import shortened
 from ...plant import urdf_reading
 from ..text_template import text_templates
 from .identified_model import Drive, drives_of, explain_losses, IdentifiedModel
-
-Array = npt.NDArray[np.float64]
 
 TEMPLATES = Path(__file__).parent / 'descriptions'
 # Least mass [kg] and principal moment [kg·m²] of a moving link: simulators refuse zeros. Least

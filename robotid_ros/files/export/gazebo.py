@@ -1,10 +1,4 @@
-"""
-What Gazebo needs to stand in for the robot: a description with gz_ros2_control, and controllers.
-
-It uses the same `simulation` settings as the simulated robot, as far as Gazebo knows them. Written
-by the sources of gz_ros2_control and ros_gz for Jazzy; what they do that is not obvious is said
-where it matters.
-"""
+"""Descriptions and controllers for Gazebo, by gz_ros2_control and ros_gz of Jazzy."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,7 +13,7 @@ import yaml
 from ...core.arrays import Array
 from ...core.model import build_robot, Robot
 from ...core.model.robot_builder import with_inertials
-from ...core.model.settings import ElasticSettings, RobotSettings
+from ...core.model.settings import ElasticSettings
 from ...core.model.urdf_parsing import movable_joints, root_link
 from ...core.verification.gains import body_inertia, BodyLoops
 from ...exceptions import ConfigurationError
@@ -68,8 +62,8 @@ def prepare_gazebo(configuration: Configuration, parameters: Path) -> str:
     """
     Write the parameters of the controllers, and return the description of the robot to spawn.
 
-    ConfigurationError: the configuration names no URDF. ControllerError: as of
-    `with_bearable_gains`.
+    Gains are lowered to what the bodies bear: Gazebo has neither rotors nor springs.
+    ConfigurationError: the configuration names no URDF; ControllerError: no lower gains do.
     """
     urdf, simulation = read_urdf(configuration), configuration.simulation
     if urdf is None:
@@ -77,34 +71,22 @@ def prepare_gazebo(configuration: Configuration, parameters: Path) -> str:
     urdf, _ = with_inertials(urdf, configuration.robot.mass)
     names, followers = movable_joints(urdf)
     driven = [name for name in names if name not in followers]
-    joints = simulation.joints or configuration.robot.joints or driven
-    simulation = with_bearable_gains(simulation, urdf, configuration.robot, joints)
+    joints = tuple(simulation.joints or configuration.robot.joints or driven)
+    if simulation.gains:
+        settings = replace(configuration.robot, joints=joints, elastic=ElasticSettings())
+        given = [simulation.gains.get(joint, GainSettings()) for joint in joints]
+        gains = np.array([[getattr(each, name) for each in given] for name in 'pid'])
+        # The command of one step acts in the next.
+        loops = BodyLoops(build_robot(urdf, settings), gains, controller_rate(simulation), delay=0)
+        rows = zip(joints, given, loops.bearable_gains().T.tolist(), strict=True)
+        lowered = {
+            joint: replace(each, p=p, i=i, d=d)
+            for joint, each, (p, i, d) in rows
+            if joint in simulation.gains
+        }
+        simulation = replace(simulation, gains={**simulation.gains, **lowered})
     parameters.write_text(yaml.safe_dump(controller_parameters(simulation, joints)))
     return gazebo_description(urdf, joints, simulation.initial_positions, str(parameters))
-
-
-def with_bearable_gains(
-    simulation: SimulationSettings, urdf: str, settings: RobotSettings, joints: Sequence[str]
-) -> SimulationSettings:
-    """
-    Lower the gains to what the bodies of a URDF bear: Gazebo has neither rotors nor springs.
-
-    ControllerError: nothing below the gains of the settings does.
-    """
-    if not simulation.gains:
-        return simulation
-    robot = build_robot(urdf, replace(settings, joints=tuple(joints), elastic=ElasticSettings()))
-    given = [simulation.gains.get(joint, GainSettings()) for joint in joints]
-    gains = np.array([[getattr(each, name) for each in given] for name in 'pid'])
-    # The command of one step acts in the next.
-    loops = BodyLoops(robot, gains, controller_rate(simulation), delay=0)
-    new = loops.bearable_gains().T.tolist()
-    lowered = {
-        joint: replace(each, p=p, i=i, d=d)
-        for joint, each, (p, i, d) in zip(joints, given, new, strict=True)
-        if joint in simulation.gains
-    }
-    return replace(simulation, gains={**simulation.gains, **lowered})
 
 
 def friction_factors(robot: Robot) -> Array:

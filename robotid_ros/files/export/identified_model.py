@@ -13,8 +13,7 @@ from ...core.model.robot import ElasticRobot
 from ...core.parameters.plain_friction import plain_friction, PlainFriction
 from ...exceptions import shortened
 from ..configuration import from_mapping
-from ..results import Results, URDF
-from ..results_file import read_results, results_folder
+from ..results import read_results, Results, results_folder, URDF
 from ..robot_description import read_description
 
 

@@ -1,8 +1,4 @@
-"""
-The identified robot description: the original text with new inertials and joint dynamics.
-
-All else stays, with its comments. What a URDF cannot hold stands in comments.
-"""
+"""The identified robot description: the original text with new inertials and dynamics."""
 
 from collections.abc import Iterator, Mapping
 import re
@@ -13,6 +9,7 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
+from ...core.arrays import Array
 from ...core.finding_codes import render
 from ...core.model import Robot
 from ...core.model.friction import TERMS
@@ -22,7 +19,7 @@ from ...core.parameters.physical_consistency import mass_properties, pseudo_iner
 from ...core.parameters.plain_friction import plain_friction, PlainFriction
 from ...exceptions import ModelError
 from ...plant.urdf_reading import MOMENTS
-from .bodies import Array, comment, distribute, own_bodies
+from .bodies import comment, distribute, own_bodies
 from .identified_model import (
     describe_difference,
     explain_losses,
@@ -108,9 +105,7 @@ def identified_urdf(
         plain = friction[name] if rubs else None
         if name not in robot.joints and _child(joint, 'dynamics') is not None:
             plain = PlainFriction()  # the friction of a joint that mimics is the other one's
-        missed = ''
-        if plain is not None and not plain.exact:
-            missed = describe_difference(robot, name, plain)
+        missed = describe_difference(robot, name, plain) if plain and not plain.exact else ''
         _put_dynamics(joint, values[name], plain, missed)
     declaration = _DECLARATION.match(robot.urdf)
     texts = [declaration[0].strip()] if declaration else []

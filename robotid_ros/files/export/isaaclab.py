@@ -25,7 +25,8 @@ SOLIDS = {'box': 'Cube', 'cylinder': 'Cylinder', 'capsule': 'Capsule', 'sphere':
 def isaaclab(model: IdentifiedModel) -> tuple[dict[str, str], list[str]]:
     """Write an identified robot as USD and its configuration, and sentences on what they lack."""
     model = model.for_simulation
-    parts, robot = read_parts(model, {FRICTION, ROTORS, SERVOS}), model.robot
+    parts = read_parts(model, {FRICTION, ROTORS, SERVOS})
+    robot, servos = model.robot, model.servos
     bodies, joints, drives, notes = parts.bodies, parts.joints, parts.drives, parts.notes
     links = _identifiers(link for body in bodies for link in body.links)
     names = _identifiers(joint.name for joint in joints)
@@ -45,8 +46,12 @@ def isaaclab(model: IdentifiedModel) -> tuple[dict[str, str], list[str]]:
     speeds = dict.fromkeys(parts.efforts, math.inf)
     speeds |= dict(zip(robot.joints, robot.limits.velocity, strict=True))
     efforts = dict(parts.efforts)
-    for name, servo in model.servos.items():
+    for name, servo in servos.items():
         efforts[name] = min(efforts.get(name, math.inf), servo.limit)
+    gains = {
+        field: {j.name: getattr(servos.get(j.name), field, 0.0) for j in driven if servos}
+        for field in ('stiffness', 'damping')
+    }
     values = parts._asdict() | {
         'model': model,
         'file': _identifiers([robot.name])[robot.name],
@@ -55,11 +60,8 @@ def isaaclab(model: IdentifiedModel) -> tuple[dict[str, str], list[str]]:
         'driven': driven,
         'speeds': speeds,
         'efforts': efforts,
-        'gains': {
-            field: {n: getattr(servo, field) for n, servo in model.servos.items()}
-            for field in ('stiffness', 'damping')
-        },
         'fields': {
+            **gains,
             'effort_limit_sim': efforts,
             'velocity_limit_sim': speeds,
             'armature': {joint.name: drives[joint.name].inertia for joint in driven},

@@ -262,5 +262,8 @@ def principal_axes(inertia: Array) -> tuple[Array, Array]:
 
 def _numbers(values: Sequence[float] | Array) -> str:
     """Write numbers without an exponent, which not every controller reads."""
-    digits = {'precision': DIGITS, 'fractional': False, 'trim': '0'}
-    return ', '.join(np.format_float_positional(float(v) + 0.0, **digits) for v in values)
+    texts = (
+        np.format_float_positional(float(v) + 0.0, precision=DIGITS, fractional=False, trim='0')
+        for v in values
+    )
+    return ', '.join(texts)

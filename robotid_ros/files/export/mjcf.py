@@ -59,6 +59,12 @@ def mjcf(model: IdentifiedModel, folders: Sequence[str | Path] = ()) -> tuple[st
         )
     collides = {link for link, own in shapes.items() if not all(shape.visual for shape in own)}
     around = [body for body in bodies if body.parent == 0 and collides & bodies[0].links.keys()]
+
+    def half(shape: Shape) -> str:
+        """Return half edges, or radius and half length."""
+        halves = (0.5, 0.5, 0.5) if shape.kind == 'box' else (1.0, 0.5)
+        return spaced(x * half for x, half in zip(shape.size, halves, strict=False))
+
     values = parts._asdict() | {
         'model': model,
         'meshes': found,
@@ -66,13 +72,7 @@ def mjcf(model: IdentifiedModel, folders: Sequence[str | Path] = ()) -> tuple[st
         'types': JOINT_TYPES,
         'timestep': TIMESTEP,
     }
-    return render_description('mjcf.xml', values, half=_half), notes
-
-
-def _half(shape: Shape) -> str:
-    """Return half edges, or radius and half length."""
-    halves = (0.5, 0.5, 0.5) if shape.kind == 'box' else (1.0, 0.5)
-    return spaced(x * half for x, half in zip(shape.size, halves, strict=False))
+    return render_description('mjcf.xml', values, half=half), notes
 
 
 def _find_mesh(uri: str, folders: Sequence[str | Path]) -> Path | None:

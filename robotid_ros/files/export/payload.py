@@ -26,8 +26,7 @@ from ..configuration import Configuration
 from ..formats.read_options import DEFAULTS, ReadOptions
 from ..identification_input import AnyRecording, open_input, split
 from ..provenance import versions
-from ..results import URDF
-from ..results_file import PARAMETERS, read_results, results_folder
+from ..results import PARAMETERS, read_results, results_folder, URDF
 from ..yaml import dump_yaml, parse_yaml
 from .bodies import render_description
 from .makers import determined, maker_lines
@@ -180,22 +179,19 @@ def open_payload(
     loaded : recording with it
     frame : of the description; '': that of the configuration's workspace, else `tool0`, else of
         the last joint
-    config, urdf, options, fallback, progress : of `open_input`
-
-    Raises
-    ------
-    RobotIdError : something is missing or does not fit
+    config, urdf, options, fallback, progress : of `open_input`, and what it raises
 
     """
     reference: AnyRecording | KnownArm
     results = read_results(empty) if is_results(empty) else None
+    settings: str | Configuration | Mapping[str, Any] | None = config
     if results is not None:
         # With the friction that was chosen, and the joints that moved.
-        config, options = config or results.settings, replace(options, joints=results.joints)
+        settings, options = config or results.settings, replace(options, joints=results.joints)
         identified = results_folder(empty) / URDF
         fallback = identified.read_text() if identified.exists() else fallback
     session = open_input(
-        [empty if results is None else loaded], config, urdf,
+        [empty if results is None else loaded], settings, urdf,
         options=options, fallback=fallback, progress=progress,
     )  # fmt: skip
     if results is None:

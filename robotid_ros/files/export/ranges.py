@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.arrays import Array
 from ...core.model.base_parameters import base_parameters
 from ...core.model.robot import ElasticRobot
 from ...core.parameters.plain_friction import plain_friction, PlainFriction
@@ -20,7 +21,7 @@ from ...exceptions import ConfigurationError
 from ...plant.urdf_reading import principal_inertia
 from ..results import base_covariance
 from ..yaml import dump_yaml
-from .bodies import Array, quaternion, read_parts
+from .bodies import quaternion, read_parts
 from .identified_model import IdentifiedModel
 from .identified_urdf import identified_urdf
 from .servos import possible_servos
@@ -82,8 +83,8 @@ def ranges(model: IdentifiedModel) -> tuple[dict[str, bytes], list[str]]:
     notes = ['a range is of one parameter alone; draws.npz has whole robots']
     if 'obstacle' in model.results.data:
         notes.append('no possible robot explains the recording: all draws predict it worse')
-    if found := model.estimate:
-        if unknown := [' '.join(n).strip() for n in found.names if n not in found.determined]:
+    if servos := model.estimate:
+        if unknown := [' '.join(n).strip() for n in servos.names if n not in servos.determined]:
             notes.append(f'the log does not determine {", ".join(unknown)}: these do not vary')
         if limited := [j for j, servo in model.servos.items() if np.isfinite(servo.limit)]:
             notes.append(f'the torque limits of {", ".join(limited)} are not in the draws')
@@ -160,12 +161,13 @@ def _values(model: IdentifiedModel) -> dict[str, Any]:
     """Return the values of each array of a draw."""
     parts, servos = read_parts(model), model.servos
     bodies, joints = parts.bodies[1:], [joint.name for joint in parts.joints]
+    gains: dict[str, Any] = {}
     if servos:
         joints = [name for name in joints if name in servos]
         gains = {k: [getattr(servos[name], v) for name in joints] for k, v in GAINS.items()}
         gains['delay'] = servos[joints[0]].delay
     else:
-        gains = {'damping': [parts.drives[name].damping for name in joints]}
+        gains['damping'] = [parts.drives[name].damping for name in joints]
     mass, center, moments, axes = zip(
         *(principal_inertia(body.inertial) for body in bodies), strict=True
     )

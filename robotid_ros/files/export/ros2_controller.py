@@ -50,7 +50,21 @@ def ros2_controller(model: IdentifiedModel) -> tuple[dict[str, str], list[str]]:
     notes = explain_losses(model, EVERYTHING)
     package = re.sub(r'[^a-z0-9]+', '_', robot.name.lower()).strip('_')
     package = f'{package if package[:1].isalpha() else f"robot_{package}"}_dynamics'
-    links, drives = _links(model), _drives(model, robot)
+    links, whole = [], model.robot
+    for joint, columns in zip(whole.links, whole.body_columns, strict=True):
+        parameters = [(whole.parameters[c], float(model.chi[c])) for c in columns]
+        # Its `MOMENTS` but for factors.
+        xx, xy, xz, yy, yz, zz, *first, mass = (value for _, value in parameters)
+        moments = [mass, *first, yy + zz - xx, xy, xz, xx + zz - yy, yz, xx + yy - zz]
+        links.append({'joint': joint, 'parameters': parameters, 'values': moments})
+    # Of each drive, coupled ones too, its speed per joint speed.
+    ratios = {name: np.eye(robot.n)[j] for j, name in enumerate(robot.joints)}
+    ratios |= {coupling.name: coupling.ratios for coupling in robot.couplings}
+    known = drives_of(model)
+    drives = [
+        {'name': f'drive{k}', 'of': name, 'ratios': r, 'values': astuple(known[name])}
+        for k, (name, r) in enumerate(ratios.items(), 1)
+    ]
     values = {
         'package': package,
         'guard': package.upper(),
@@ -154,28 +168,6 @@ class Statements:
                 needed.update(WORD.findall(text))
                 lines.insert(0, f'const double {name} = {text};')
         return lines + stored
-
-
-def _links(model: IdentifiedModel) -> list[dict[str, Any]]:
-    """Return of each link its joint, its parameters, and its `MOMENTS` but for factors."""
-    robot, found = model.robot, []
-    for joint, columns in zip(robot.links, robot.body_columns, strict=True):
-        parameters = [(robot.parameters[c], float(model.chi[c])) for c in columns]
-        xx, xy, xz, yy, yz, zz, *first, mass = (value for _, value in parameters)
-        values = [mass, *first, yy + zz - xx, xy, xz, xx + zz - yy, yz, xx + yy - zz]
-        found.append({'joint': joint, 'parameters': parameters, 'values': values})
-    return found
-
-
-def _drives(model: IdentifiedModel, robot: Robot) -> list[dict[str, Any]]:
-    """Return of each drive, coupled ones too, its speed per joint speed, and its values."""
-    ratios = {name: np.eye(robot.n)[j] for j, name in enumerate(robot.joints)}
-    ratios |= {coupling.name: coupling.ratios for coupling in robot.couplings}
-    known = drives_of(model)
-    return [
-        {'name': f'drive{k}', 'of': name, 'ratios': r, 'values': astuple(known[name])}
-        for k, (name, r) in enumerate(ratios.items(), 1)
-    ]
 
 
 def _functions(robot: Robot, links: Any, drives: Any) -> dict[str, list[str]]:

@@ -17,8 +17,7 @@ from ...exceptions import FileError
 from ..atomic import read_text, write_text
 from ..identification_input import AnyRecording
 from ..provenance import hash_of_recording, versions
-from ..results import Results
-from ..results_file import DESCRIPTION, MODEL, PARAMETERS, results_folder, SERVO_FORMAT
+from ..results import DESCRIPTION, MODEL, PARAMETERS, Results, results_folder, SERVO_FORMAT
 from ..robot_description import read_description
 from ..yaml import dump_yaml, parse_yaml, to_plain
 from .identified_model import IdentifiedModel, Servo, ServoEstimate

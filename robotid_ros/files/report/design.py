@@ -1,8 +1,4 @@
-"""
-The page of a design: the arm along its motion, and whether it is worth running.
-
-The joints' curves stand between their limits; below are the shares of these.
-"""
+"""The page of a design: the arm along its motion, and whether it is worth running."""
 
 from collections.abc import Iterator, Mapping
 import dataclasses

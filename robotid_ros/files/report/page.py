@@ -22,8 +22,6 @@ MISSING = '—'
 # %σ up to which an estimate is shown as good and as fair [%]; 10 is also the default of
 # `essential_sigma`.
 GOOD_PERCENT, FAIR_PERCENT = 10.0, 30.0
-# Kinds of pages with what other pages need not import.
-OWN_MODULES = 'design', 'rollouts'
 
 
 def save_page(kind: str, path: str | Path, *subject: Any, overwrite: bool = True) -> Path:
@@ -36,7 +34,8 @@ def save_page(kind: str, path: str | Path, *subject: Any, overwrite: bool = True
     the page cannot be written; TrajectoryError: the design is for other joints.
     """
     check_plotting()
-    module = import_module(f'.{kind if kind in OWN_MODULES else "pages"}', __package__)
+    # What a design needs, other pages need not import.
+    module = import_module(f'.{"design" if kind == "design" else "pages"}', __package__)
     return write_text(path, getattr(module, f'{kind}_page')(*subject), overwrite=overwrite)
 
 
@@ -88,10 +87,14 @@ def render(template: str, *, behaviours: tuple[str, ...] = ('report',), **values
 
 @functools.cache
 def _environment() -> Environment:
-    own = (number, percent, breakable, residual_class, precision_class, seen_and_remedy)
     return text_templates(
         HERE / 'templates',
-        **{each.__name__: each for each in own},
+        number=number,
+        percent=percent,
+        breakable=breakable,
+        residual_class=residual_class,
+        precision_class=precision_class,
+        seen_and_remedy=seen_and_remedy,
         sentence=lambda text: text[:1].upper() + text[1:],
         yaml=lambda values: dump_yaml(dict(values)),
     )
@@ -114,17 +117,13 @@ def breakable(text: object) -> Markup:
     return escape(str(text)).replace('_', Markup('_<wbr>'))
 
 
-def residual_class(share: float) -> str:
-    """Return whether a relative residual is 'good', 'fair' or 'poor'; '' where it is unknown."""
-    return _class(share, THRESHOLDS[GOOD].value, THRESHOLDS[FAIR].value)
-
-
-def precision_class(percent_sigma: float) -> str:
-    """Return whether a %σ is 'good', 'fair' or 'poor'."""
-    return _class(percent_sigma, GOOD_PERCENT, FAIR_PERCENT)
-
-
-def _class(value: float, good: float, fair: float) -> str:
+def grade(value: float, good: float, fair: float) -> str:
+    """Return 'good', 'fair' or 'poor'; '' where a value is unknown."""
     if not math.isfinite(value):
         return ''
     return 'good' if value <= good else 'fair' if value <= fair else 'poor'
+
+
+# Of a relative residual, and of a %σ.
+residual_class = functools.partial(grade, good=THRESHOLDS[GOOD].value, fair=THRESHOLDS[FAIR].value)
+precision_class = functools.partial(grade, good=GOOD_PERCENT, fair=FAIR_PERCENT)

@@ -1,10 +1,10 @@
-"""The pages of results and of a session: identification, validation, comparison, live."""
+"""The pages of results, of rollouts, and of a session that runs."""
 
 from collections.abc import Mapping, Sequence
 import itertools
 import math
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TYPE_CHECKING
 
 from bokeh import models
 import numpy as np
@@ -28,7 +28,10 @@ from ..verification import FEED_FORWARD, NEW_GAINS, PRESENT, Verification
 from . import drawing
 from .moving_arm import bodies_of, known_shares, scene
 from .page import GOOD_PERCENT, render
-from .thinning import phases
+from .thinning import phases, thin
+
+if TYPE_CHECKING:
+    from ..rollouts import Rollouts
 
 COLORS = {
     'inertia': drawing.PREDICTED,
@@ -160,21 +163,17 @@ def first_words(results: Results, folder: object = 'FOLDER') -> FirstScreen:
     return FirstScreen(css, ' '.join(sentences(results)), next_step(results, folder))
 
 
-class Share(NamedTuple):
-    """A part of the predicted effort: its root mean square, and the share in all parts [%]."""
-
-    name: str
-    color: str
-    size: float
-    share: float
-
-
-def shares_of(data: Torques, joint: int) -> list[Share]:
-    """Return what the predicted effort of a joint consists of."""
+def shares_of(data: Torques, joint: int) -> list[dict[str, Any]]:
+    """Return the parts of the predicted effort of a joint: rms size, and share in all [%]."""
     sizes = {k: float(np.sqrt(np.mean(part[:, joint] ** 2))) for k, part in data.parts.items()}
     total = sum(sizes.values()) or 1.0
     return [
-        Share(name, COLORS[name], size if size > NOTHING * total else 0.0, 100.0 * size / total)
+        {
+            'name': name,
+            'color': COLORS[name],
+            'size': size if size > NOTHING * total else 0.0,
+            'share': 100.0 * size / total,
+        }
         for name, size in sizes.items()
     ]
 
@@ -205,6 +204,48 @@ def strongest_correlations(results: Results) -> Sequence[tuple[float, str, str]]
         if abs(value) >= CORRELATED
     ]
     return sorted(pairs, key=lambda pair: -abs(pair[0]))
+
+
+def rollouts_page(found: 'Rollouts', name: str, subtitle: str, summary: str) -> str:
+    """Compose the page of rollouts of a robot of this name; `summary` says what comes of them."""
+    from ..rollouts import IDENTIFIED, QUANTILES, rms  # and MuJoCo
+
+    plots = drawing.Plots()
+    joints = zip(found.joints, found.units, strict=True)
+    plots.data['joints'] = [{'name': joint, 'length': unit} for joint, unit in joints]
+    # Errors of a joint over the time since a start, the mean of all starts, and a band.
+    span = models.Range1d(0.0, float(found.time[-1]), bounds='auto')
+    plot = drawing.new_plot('time since a start [s]', 'RMS error [m{length}]', 280, x_range=span)
+
+    def thinned(sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return thin(found.time, np.where(np.isfinite(sizes), sizes, np.nan), drawing.ROWS)
+
+    if len(found.draws):
+        low, high = 1e3 * np.quantile(rms(found.draws, (-3,)), QUANTILES, axis=0)
+        x, both = thinned(np.concatenate([low, high], axis=1))
+        low, high = np.split(both.T, 2)
+        rows = [{'low': a, 'high': b} for a, b in zip(low, high, strict=True)]
+        look: dict[str, Any] = {'color': drawing.PREDICTED, 'legend_label': IDENTIFIED}
+        plot.varea('x', 'low', 'high', source=drawing.of_joints(rows, x=x), alpha=0.2, **look)
+    for kind, error in found.errors.items():
+        x, y = thinned(1e3 * rms(error, (-3,)))
+        source = drawing.of_joints([{'y': own} for own in y.T], x=x)
+        color = drawing.PREDICTED if kind == IDENTIFIED else drawing.MEASURED
+        plot.line('x', 'y', source=source, color=color, width=1.8, legend_label=kind)
+    return render(
+        'rollouts.html',
+        title=f'{name}: rollouts',
+        heading=name,
+        subtitle=subtitle,
+        summary=summary,
+        found=found,
+        joints=found.joints,
+        sizes={k: rms(error) for k, error in found.errors.items()},
+        draws=found.band if len(found.draws) else None,
+        horizons={k: found.horizon(error) for k, error in found.errors.items()},
+        plots=plots,
+        errors=drawing.finish(plot),
+    )
 
 
 def live_page(

@@ -29,8 +29,7 @@ from ...exceptions import ControllerError, RobotIdError
 from ...files.collect_results import add_true_values
 from ...files.configuration import load, read_urdf
 from ...files.report.page import write_report_if_possible
-from ...files.results import chosen_settings, Results
-from ...files.results_file import read_results, REPORT, write_results
+from ...files.results import chosen_settings, read_results, REPORT, Results, write_results
 from ...node_settings import UNCHECKED
 from ..common.controller import ACTION, reference_positions, SET_PARAMETERS, subscribe_states
 from ..common.messages import trajectory_message, values_of

@@ -23,8 +23,7 @@ from ...core.verification.gains import GainProposal, loop_delay, propose_gains, 
 from ...core.verification.tracking import Tracking
 from ...exceptions import FileError, RobotStateError
 from ...files.formats.joint_table import JointTable
-from ...files.results import chosen_settings, Results
-from ...files.results_file import read_results
+from ...files.results import chosen_settings, read_results, Results
 from ...files.verification import EffortRow
 from ..common.controller import by_joint, ControllerDescription, is_well_formed_state, STATE_TYPE
 from ..common.messages import stack_joint_states, stamps_to_nanoseconds

@@ -337,7 +337,7 @@ KINDS: dict[str, Kind] = {
 def renew_report(folder: Path) -> None:
     """Write the report of a folder's results again; for a process of its own."""
     from ...files.report.page import save_page
-    from ...files.results_file import read_results, REPORT
+    from ...files.results import read_results, REPORT
 
     save_page('identification', folder / REPORT, read_results(folder), folder)
 

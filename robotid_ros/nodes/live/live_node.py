@@ -28,7 +28,7 @@ from ...core.model import build_robot, Robot
 from ...exceptions import RobotIdError
 from ...files.configuration import read_urdf
 from ...files.report.page import check_plotting
-from ...files.results_file import read_results
+from ...files.results import read_results
 from ...node_settings import LiveSettings
 from ..common import messages, runtime
 from ..common.batched_subscription import BatchedSubscription

@@ -22,7 +22,7 @@ from robotid_ros.core.signals.samples import Samples, SignalSettings
 from robotid_ros.exceptions import ConfigurationError, RecordingError, UnknownNameError
 from robotid_ros.files.collect_results import save
 from robotid_ros.files.export.identified_urdf import identified_urdf
-from robotid_ros.files.results_file import read_results
+from robotid_ros.files.results import read_results
 
 URDF = Path(__file__).parents[3] / 'urdf'
 STIFFNESS = {'planar_2r_elastic': 20000.0, 'puma560': 2000.0}

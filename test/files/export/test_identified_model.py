@@ -10,7 +10,7 @@ from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.dynamics import inverse_dynamics, RobotDynamics
 from robotid_ros.exceptions import RobotIdError
 from robotid_ros.files.export.identified_model import read_identified_model
-from robotid_ros.files.results_file import write_results
+from robotid_ros.files.results import write_results
 from robotid_ros.library import InverseDynamics as Library
 
 FRICTION = {'default': ['viscous', 'stribeck', 'coulomb', 'spring'], 'joint_2': ['viscous']}

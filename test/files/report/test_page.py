@@ -19,8 +19,14 @@ from robotid_ros.files.report.moving_arm import bodies_of, known_shares
 from robotid_ros.files.report.page import save_page, write_report_if_possible
 from robotid_ros.files.report.pages import first_words, identification_page
 from robotid_ros.files.report.thinning import phases
-from robotid_ros.files.results import Entry, Residual, Results, total_residual
-from robotid_ros.files.results_file import read_results, write_results
+from robotid_ros.files.results import (
+    Entry,
+    read_results,
+    Residual,
+    Results,
+    total_residual,
+    write_results,
+)
 from robotid_ros.files.yaml import dump_yaml, parse_yaml
 
 from . import results as made

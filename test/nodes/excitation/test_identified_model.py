@@ -7,8 +7,7 @@ import pytest
 
 from robotid_ros.exceptions import ControllerError, FileError
 from robotid_ros.files.configuration import load, read_urdf
-from robotid_ros.files.results import Entry, Results
-from robotid_ros.files.results_file import PARAMETERS, write_results
+from robotid_ros.files.results import Entry, PARAMETERS, Results, write_results
 from robotid_ros.nodes.excitation.motion_log import load_model
 from robotid_ros.nodes.excitation.verifications import find_results
 
