@@ -65,8 +65,7 @@ def load(
 
     """
     columns, units, names = columns or {}, units or {}, tuple(joints)
-    if unknown := [name for name in (*columns, *units) if name not in QUANTITIES]:
-        raise UnknownNameError('quantity', unknown[0], QUANTITIES)
+    UnknownNameError.check('quantity', (*columns, *units), QUANTITIES)
     description = '' if urdf is None else read_description(urdf)
     pairs = tuple(columns.items()), tuple(units.items())
     options = ReadOptions(description, names, *pairs, rate, effort_topic)

@@ -75,18 +75,18 @@ def find_config(name: str) -> Path:
     """Find a robot's configuration by name or path; RobotIdError: there is none."""
     from ..files.configuration import resolve
 
-    path, is_file = Path(name), name.endswith('.yaml')
-    if is_file and not path.is_file():
+    path = Path(name)
+    if name.endswith('.yaml'):
+        if path.is_file():
+            return path.absolute()
         raise ConfigurationError(f"'{name}' does not exist: give a configuration file")
-    if path.exists() and not is_file:
+    if path.exists():
         raise ConfigurationError(
             f"'{name}' is no configuration: give the .yaml that 'robotid init URDF' writes"
         )
-    folder = resolve('package://robotid_ros/config')
-    known = {path.stem: path for path in sorted(folder.glob('*.yaml'))}
-    if not is_file and name not in known:
-        raise UnknownNameError('robot', name, tuple(known))
-    return path.absolute() if is_file else known[name]
+    known = {p.stem: p for p in sorted(resolve('package://robotid_ros/config').glob('*.yaml'))}
+    UnknownNameError.check('robot', (name,), known)
+    return known[name]
 
 
 def report(

@@ -114,8 +114,7 @@ def run(args: argparse.Namespace) -> shared.Outcome:
         other = validation.of(other) if validation else other
     settings = session.configuration.identification
     if args.method is not None:
-        if args.method not in METHODS:
-            raise UnknownNameError('method', args.method, (*METHODS, COMMANDS))
+        UnknownNameError.check('method', (args.method,), (*METHODS, COMMANDS))
         settings = dataclasses.replace(settings, method=args.method)
     progress.plan(steps(settings.method))
     from ..core.pipeline.identification import identify

@@ -228,7 +228,7 @@ def plain(value: Any) -> Any:
     return to_plain(value, change)
 
 
-class ProgressBar:
+class ProgressBar(contextlib.ExitStack):
     """
     How far a command is, and about how long it still takes; quiet ones show nothing.
 
@@ -239,12 +239,13 @@ class ProgressBar:
     """
 
     def __init__(self, label: str = '', *, quiet: bool = False):
+        super().__init__()
         self.plan(1)
         self._step, self._within, self.fraction, self.label = -1, 0.0, 0.0, label
         self._began = self._end = time.monotonic()
         self.shown = sys.stderr.isatty() and not quiet
         self._lines = not (self.shown or quiet)
-        self._opened, self._done = contextlib.ExitStack(), threading.Event()
+        self._done = threading.Event()
         self._console: Console | None = None
         self._bar: Any = None
 
@@ -305,8 +306,8 @@ class ProgressBar:
         if self._lines:
             thread = threading.Thread(target=self._print_lines, name='progress', daemon=True)
             thread.start()
-            self._opened.callback(thread.join)
-            self._opened.callback(self._done.set)
+            self.callback(thread.join)
+            self.callback(self._done.set)
         if self.shown:
             from rich.progress import BarColumn, Progress, RenderableColumn, TextColumn
             from rich.table import Column
@@ -314,8 +315,8 @@ class ProgressBar:
             sys.stderr.flush()
             encoding, errors = sys.stderr.encoding, 'backslashreplace'
             terminal = open(os.dup(2), 'w', encoding=encoding, errors=errors)
-            self._opened.enter_context(terminal)
-            self._opened.callback(setattr, self, '_console', None)
+            self.enter_context(terminal)
+            self.callback(setattr, self, '_console', None)
             self._console = _console(terminal)
             one_line = Column(no_wrap=True, overflow='ellipsis')
             self._bar = Progress(
@@ -329,12 +330,9 @@ class ProgressBar:
                 redirect_stderr=False,
                 refresh_per_second=4,
             )
-            self._opened.enter_context(self._bar).add_task(printable(self.label), total=1.0)
-            self._opened.enter_context(self._lines_above(terminal.fileno()))
+            self.enter_context(self._bar).add_task(printable(self.label), total=1.0)
+            self.enter_context(self._lines_above(terminal.fileno()))
         return self
-
-    def __exit__(self, *_: object) -> None:
-        self._opened.close()
 
     def _print_lines(self) -> None:
         """Print a line after `FIRST_LINE`, then every `NEXT_LINE`, of a long work more seldom."""

@@ -161,12 +161,12 @@ def read_robots(store: Store, type_: str, pooled: Sequence[Row]) -> Robots | Non
         sessions += sorted(own, key=lambda s: (s['time'] is None, s['time'] or 0, s['key']))
         owner += [place] * len(own)
     names = tuple(row['name'] for row in rows)
-    pooled_values = table_of(rows, 'value'), table_of(rows, 'sigma')
+    values, sigmas = table_of(rows, 'value'), table_of(rows, 'sigma')
     agreed = np.array([row.get('agreement_p') for row in rows], dtype=float)
-    value, sigma = (table_of(sessions, c).reshape(-1, base.rank) for c in ('value', 'sigma'))
-    times = tuple(session['time'] for session in sessions)
-    of = value, sigma, np.array(owner, int), times
-    return Robots(type_, model, base, names, *pooled_values, agreed, *of)
+    single, errors = (table_of(sessions, c).reshape(-1, base.rank) for c in ('value', 'sigma'))
+    times, places = tuple(session['time'] for session in sessions), np.array(owner, dtype=int)
+    pools = values, sigmas, agreed
+    return Robots(type_, model, base, names, *pools, single, errors, places, times)
 
 
 # Chance that any robot of a fleet in which nothing is wrong is accused, of each kind.

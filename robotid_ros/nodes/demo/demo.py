@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+import contextlib
 import functools
 import os
 from pathlib import Path
@@ -217,19 +218,12 @@ class DemoClient:
             raise RobotIdError(f"'excitation/{name}' refused: {answer.message}")
 
 
-class Demo:
+class Demo(contextlib.ExitStack):
     """
     A session on the simulated robot of a configuration file.
 
     The folder `output` gets recording and results; `verifications` are services of the excitation
     that are called after the session.
-
-    Attributes
-    ----------
-    folder, design : of the results, and the file of the motion, when it has run
-    unverified : why the results could not be verified on the robot, '' where they were
-    at_work : a motion through the node `feedforward` after verifications; None: there was none
-
     """
 
     def __init__(
@@ -239,11 +233,12 @@ class Demo:
         log_level: str = 'warn',
         verifications: Sequence[str] = (),
     ):
+        super().__init__()
         self._configuration, self._verifications = load(config), verifications
-        self._output = self.folder = self.design = output
-        self.unverified = ''
-        self.at_work: AtWork | None = None
-        self._on_term: Any = signal.SIG_DFL
+        self._output = output
+        self.folder, self.design = output, output  # of the results, and the file of the motion
+        self.unverified = ''  # why the results could not be verified on the robot
+        self.at_work: AtWork | None = None  # a motion through `feedforward`, after verifications
         self._domain = claim_domain()
         self._processes = NodeProcesses(config, self._domain, log_level)
 
@@ -347,14 +342,12 @@ class Demo:
         write_report_if_possible(results, self.folder / REPORT)
 
     def __enter__(self) -> 'Demo':
-        self._on_term = signal.signal(signal.SIGTERM, signal.default_int_handler)
+        # The last to be undone: who is ended after it has nothing left to end in good order.
+        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+        self.callback(signal.signal, signal.SIGTERM, before)
+        self.callback(release_domain, self._domain)
+        self.callback(self._processes.stop)
         return self
-
-    def __exit__(self, *_: object) -> None:
-        self._processes.stop()
-        release_domain(self._domain)
-        # Who is ended after this has nothing left to end in good order.
-        signal.signal(signal.SIGTERM, self._on_term)
 
 
 def share_of_motions() -> Callable[[float], float]:

@@ -1,6 +1,7 @@
 """The nodes of a session as processes on a ROS domain of their own."""
 
 from collections.abc import Iterable, Mapping
+import contextlib
 import json
 import os
 from pathlib import Path
@@ -65,7 +66,7 @@ SHUTDOWN_ORDER = (
 STOP_TIMEOUT = 6.0  # above `runtime.CLOSE_TIMEOUT`, within which a node ends by itself [s]
 
 
-class NodeProcesses:
+class NodeProcesses(contextlib.ExitStack):
     """
     Nodes that are started together and ended in good order; they end when this process is killed.
 
@@ -81,6 +82,8 @@ class NodeProcesses:
         namespace: str = '/',
         environment: Mapping[str, str] | None = None,
     ):
+        super().__init__()
+        self.callback(self.stop)
         self._config, self._log_level, self._namespace = config, log_level, namespace
         self._environment = environment or ros_environment(domain)
         self.running: dict[str, subprocess.Popen[bytes]] = {}
@@ -123,12 +126,6 @@ class NodeProcesses:
                 process.kill()
                 codes[name] = process.wait()
         return codes
-
-    def __enter__(self) -> 'NodeProcesses':
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
 
 
 def ros_environment(domain: int) -> dict[str, str]:

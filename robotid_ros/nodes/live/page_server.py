@@ -25,8 +25,10 @@ PERIOD = 0.2  # from one message to the next [s]
 TOKEN_BYTES = 24
 MOST_VIEWERS = 20
 HEADERS = {
-    **{'X-Content-Type-Options': 'nosniff', 'X-Frame-Options': 'DENY'},
-    **{'Referrer-Policy': 'no-referrer', 'Cache-Control': 'no-store'},
+    'X-Content-Type-Options': 'nosniff',
+    'X-Frame-Options': 'DENY',
+    'Referrer-Policy': 'no-referrer',
+    'Cache-Control': 'no-store',
 }
 
 
@@ -130,17 +132,14 @@ class PageServer:
         self.token = secrets.token_urlsafe(TOKEN_BYTES)
         self._source, self._folder, self._viewers = source, folder, set[_Viewer]()
         self._loop, self._stop = asyncio.new_event_loop(), asyncio.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
+        run, serve = self._loop.run_until_complete, self._serve()
+        self._thread = threading.Thread(target=run, args=(serve,), daemon=True)
         self._thread.start()
 
     def close(self) -> None:
         """End the thread; viewers see that the page is not connected."""
         self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join(2.0)
-
-    def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        self._loop.run_until_complete(self._serve())
 
     async def _serve(self) -> None:
         handlers: list[Any] = [

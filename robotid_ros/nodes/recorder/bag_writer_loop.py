@@ -9,7 +9,7 @@ from pathlib import Path
 from queue import SimpleQueue
 import threading
 import time
-from typing import Any, NamedTuple
+from typing import Any
 
 from action_msgs.srv import CancelGoal
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -53,8 +53,7 @@ def subscribe(node: ConfiguredNode, controller: str) -> list[BatchedSubscription
     known = dict(node.get_topic_names_and_types())
     for topic in node.configuration.recorder.topics:
         name = node.resolve_topic_name(topic)
-        if name not in known:
-            raise UnknownNameError('topic', name, tuple(sorted(known)))
+        UnknownNameError.check('topic', (name,), sorted(known))
         message_type = interface(known[name][0])
         subscriptions.append(BatchedSubscription(node, message_type, topic, depth=DEPTH))
     return subscriptions
@@ -102,14 +101,8 @@ SILENCE_TIME, DEAD_SILENCE_TIME, BUSY_SILENCE_TIME = 0.8, 0.5, 2.0
 STATES = {state.value for state in State}
 MOVING = {state.value for state in State if state.moving}
 ENDED = {state.value for state in State if state.ended}
-
-
-class ReceivedState(NamedTuple):
-    """State of the excitation, and when it was received and published [ns, system time]."""
-
-    message: DiagnosticStatus
-    received: int
-    published: int
+# State of the excitation, and when it was received and published [ns, system time].
+ReceivedState = tuple[DiagnosticStatus, int, int]
 
 
 class SessionWatch:
@@ -168,12 +161,6 @@ class BagWriterLoop:
 
     `design` gives what the excitation runs, as plain values; one that is `started_by_session` is
     ended by the excitation, another one by hand; `beat` is called at every turn.
-
-    Attributes
-    ----------
-    counts : messages that were written, by topic
-    reason : why a session was cut, '' while it was not
-
     """
 
     def __init__(
@@ -188,7 +175,8 @@ class BagWriterLoop:
         self.started_by_session = started_by_session
         self._node, self._beat = node, beat
         self._end = threading.Event()
-        self._immediately, self._reason, self.reason = False, '', ''
+        self._immediately, self._reason = False, ''
+        self.reason = ''  # why a session was cut
         self._controller, self._read_design, self._clock = controller, design, SystemClock()
         # The controller before, and a snapshot that is to be written.
         self._before, self._snapshot = dict[str, Any](), ''
@@ -206,7 +194,7 @@ class BagWriterLoop:
         self._state_topic = node.resolve_topic_name('excitation/state')
         topics = [(s.topic, s.message_type, s.latched) for s in self._subscriptions]
         topics.insert(0, (self._state_topic, DiagnosticStatus, True))
-        self.counts = {topic: 0 for topic, *_ in topics}
+        self.counts = {topic: 0 for topic, *_ in topics}  # messages that were written
         for topic, kind, latched in topics:
             # Full name of the class, as a bag has it.
             full = '/'.join((*kind.__module__.split('.')[:2], kind.__name__))

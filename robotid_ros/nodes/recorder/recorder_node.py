@@ -71,7 +71,7 @@ class Recorder(WorkerNode):
 
     def _on_state(self, message: DiagnosticStatus, info: Mapping[str, int]) -> None:
         published = info['source_timestamp']
-        received = ReceivedState(message, info['received_timestamp'] or published, published)
+        received = message, info['received_timestamp'] or published, published
         values, loop = values_of(message), self._loop
         state, session = values.get('state'), values.get('session', '')
         loop = loop if self.recording else None
