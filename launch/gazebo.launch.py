@@ -30,7 +30,12 @@ from launch_ros.parameter_descriptions import ParameterValue
 
 from robotid_ros.exceptions import RobotIdError
 from robotid_ros.files.configuration import Configuration, load
-from robotid_ros.files.export.gazebo import BROADCASTER, prepare_gazebo, without_springs, WORLD
+from robotid_ros.files.export.gazebo import (
+    BROADCASTER,
+    gazebo_configuration,
+    prepare_gazebo,
+    WORLD,
+)
 from robotid_ros.nodes.common.launch_files import (
     check_installed,
     end_launch,
@@ -60,10 +65,10 @@ def robot(context: LaunchContext) -> list:
     configuration = configured(context)
     said: list[Action] = []
     try:
-        rigid = without_springs(given.absolute(), folder)
         if configuration.robot.elastic.joints:
             said = [LogInfo(msg='Gazebo has no springs: the joints of the robot are rigid')]
-            context.launch_configurations['config'] = str(rigid)
+        there = gazebo_configuration(given.absolute(), folder)
+        context.launch_configurations['config'] = str(there)
         description = prepare_gazebo(configuration, parameters)
     except RobotIdError as error:
         raise RuntimeError(str(error)) from None

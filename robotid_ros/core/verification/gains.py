@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 # Least margins of the loops of all joints at once: 6 dB, and 45° [rad].
 GAIN_MARGIN, PHASE_MARGIN = 10.0**0.3, 0.25 * math.pi
+# The phase in a simulation, whose delay is exact: 15°. With more, joints whose inertia varies
+# eightyfold are too soft to hold what they carry.
+SIMULATED_PHASE_MARGIN = math.pi / 12.0
 # Where no recording shows it: a command acts half a period after its update on average, as it is
 # held, and takes one more for the bus and the drive. Less than `ON_TIME` of a period is jitter.
 PERIODS_OF_DELAY, ON_TIME = 1.5, 0.1
@@ -118,12 +121,13 @@ def largest_eigenvalue(
     delay: int,
     factor: complex = 1.0,
     damping: Array | float = 0.0,
+    newest: float = 0.5,
 ) -> Array:
     """
     Return the largest |eigenvalue| of sampled loops, (…,): they are stable below 1.
 
     The state has positions, velocities, integrals, and the commands under way. Between updates a
-    command is held: `v⁺ = (M + T D)⁻¹ (M v + T u)`, `q⁺ = q + T (v + v⁺)/2`.
+    command is held: `v⁺ = (M + T D)⁻¹ (M v + T u)`, `q⁺ = q + T ((1 − s) v + s v⁺)`.
 
     Parameters
     ----------
@@ -131,6 +135,7 @@ def largest_eigenvalue(
     rate, delay : of the controller [Hz], and updates until a command acts
     factor : of all commands: a gain and a phase
     damping : D (…, n) of the joints themselves, which acts on the speed after a step
+    newest : s, of a robot 1/2; simulations go on with the new speed, 1
 
     """
     n, period = mass.shape[-1], 1.0 / rate
@@ -142,7 +147,8 @@ def largest_eigenvalue(
     q, v, s, *waiting = (slice(k * n, (k + 1) * n) for k in range(3 + delay))
     inverse = np.linalg.inv(mass + period * np.asarray(damping)[..., None] * eye)
     slowed = inverse @ mass
-    step[..., q, q], step[..., q, v], step[..., v, v] = eye, 0.5 * period * (eye + slowed), slowed
+    step[..., q, q], step[..., v, v] = eye, slowed
+    step[..., q, v] = period * ((1.0 - newest) * eye + newest * slowed)
     # The integral of this update is in its command.
     step[..., s, q], step[..., s, s] = -period * i, integrates
     command = np.zeros((*shape, n, size), step.dtype)
@@ -155,17 +161,23 @@ def largest_eigenvalue(
         acting = np.zeros_like(command)
         acting[..., waiting[-1]] = eye
     speed = period * inverse @ acting
-    step[..., q, :] += 0.5 * period * speed
+    step[..., q, :] += newest * period * speed
     step[..., v, :] += speed
     return np.asarray(np.abs(np.linalg.eigvals(step)).max(axis=-1))
 
 
 def growth_at_margins(
-    mass: Array, gains: Array, rate: float, delay: int, damping: Array | float = 0.0
+    mass: Array,
+    gains: Array,
+    rate: float,
+    delay: int,
+    damping: Array | float = 0.0,
+    phase: float = PHASE_MARGIN,
+    newest: float = 0.5,
 ) -> Array:
     """Return the largest |eigenvalue| of loops (…,) at either margin, as `largest_eigenvalue`."""
-    factors = 1.0, GAIN_MARGIN, 1.0 / GAIN_MARGIN, np.exp(-1j * PHASE_MARGIN)
-    each = (largest_eigenvalue(mass, gains, rate, delay, x, damping) for x in factors)
+    factors = 1.0, GAIN_MARGIN, 1.0 / GAIN_MARGIN, np.exp(-1j * phase)
+    each = (largest_eigenvalue(mass, gains, rate, delay, x, damping, newest) for x in factors)
     return np.max([*each], axis=0)
 
 
@@ -175,23 +187,30 @@ def body_inertia(robot: Robot) -> Array:
 
     In postures within the limits of a robot with rigid joints, in the unit of its commands.
     """
-    low, high = (np.clip(x, -math.pi, math.pi) for x in (robot.limits.lower, robot.limits.upper))
-    poses = np.random.default_rng(0).uniform(low, high, (POSTURES, robot.n))
     bodies = [0.0 if parameter.symbol == 'Ia' else 1.0 for parameter in robot.parameters]
-    return mass_matrix(robot, robot.prior * bodies, poses) / np.abs(robot.drive_gain)[:, None]
+    mass = mass_matrix(robot, robot.prior * bodies, postures(robot))
+    return mass / np.abs(robot.drive_gain)[:, None]
+
+
+def postures(robot: Robot) -> Array:
+    """Return postures (N, n) of a robot within its limits."""
+    low, high = (np.clip(x, -math.pi, math.pi) for x in (robot.limits.lower, robot.limits.upper))
+    return np.random.default_rng(0).uniform(low, high, (POSTURES, robot.n))
 
 
 class BodyLoops:
     """
     Loops with a description's bodies alone, see `body_inertia`, under gains p, i, d (3, n).
 
-    Joints without p give way. The controller's rate [Hz] and delay are as of `largest_eigenvalue`.
+    Joints without p give way. The controller's rate [Hz] and delay are as of `largest_eigenvalue`:
+    without one, it is a simulation's.
     """
 
     def __init__(self, robot: Robot, gains: Array, rate: float, delay: int):
         self._held = np.flatnonzero(gains[0] > 0.0)
         self._names = [robot.joints[j] for j in self._held]
         self._gains, self._loops = gains, (rate, delay)
+        self._newest = 0.5 if delay else 1.0
         self._damping = (robot.damping / np.abs(robot.drive_gain))[self._held]
         inverse = np.linalg.inv(body_inertia(robot))[:, self._held][..., self._held]
         self._mass = np.linalg.inv(inverse)
@@ -202,40 +221,45 @@ class BodyLoops:
     def unstable_joints(self) -> list[str]:
         """Return the joints whose gains are too high for their bodies; none if all is stable."""
         gains, loops = self._gains[:, self._held], self._loops
-        growth = largest_eigenvalue(self._mass, gains, *loops, damping=self._damping)
+        own = {'newest': self._newest}
+        growth = largest_eigenvalue(self._mass, gains, *loops, damping=self._damping, **own)
         if (growth < 1.0).all():
             return []
         free, single = self._free[..., None, None], self._damping[:, None]
-        own = largest_eigenvalue(free, gains.T[..., None], *loops, damping=single).max(axis=0)
-        return [self._names[j] for j in np.flatnonzero((own >= 1.0) | (own == own.max()))]
+        growth = largest_eigenvalue(free, gains.T[..., None], *loops, damping=single, **own)
+        most = growth.max(axis=0)
+        return [self._names[j] for j in np.flatnonzero((most >= 1.0) | (most == most.max()))]
 
     def bearable_gains(self) -> Array:
         """
-        Return gains (3, n), none above the present ones, with which all loops keep the margins.
+        Return gains (3, n), none above the present ones, that keep 6 dB and a simulation's phase.
 
         Each joint gets the largest p, then the largest d, with which its own loop does; then
         joints are lowered until all loops do at once. ControllerError: there are none.
         """
         found, loops = self._gains[:, self._held], self._loops
+        least = SIMULATED_PHASE_MARGIN, self._newest
         share = np.geomspace(LEAST_GAIN, 1.0, BANDWIDTHS)
         for j, (p, i, d) in enumerate(found.T):
             stiff, damped = np.meshgrid(share, share, indexing='ij')
             tried = np.stack([p * stiff, i * stiff, d * damped], axis=-1)
             ends = [end(x[:, j]) for x in (self._free, self._stiff) for end in (np.min, np.max)]
             mass = np.array(ends)[:, None, None, None, None]
-            growth = growth_at_margins(mass, tried[..., None], *loops, self._damping[j : j + 1])
+            own = self._damping[j : j + 1]
+            growth = growth_at_margins(mass, tried[..., None], *loops, own, *least)
             if (where := np.argwhere((growth < 1.0).all(axis=0))).size:
                 found[:, j] = tried[tuple(where[-1])]
         lower = 1.0 - LOWERED * np.eye(len(found.T))[:, None, None]
         for _ in range(MOST_LOWERED):
-            if (growth_at_margins(self._mass, found, *loops, self._damping) < 1.0).all():
+            growth = growth_at_margins(self._mass, found, *loops, self._damping, *least)
+            if (growth < 1.0).all():
                 gains = self._gains.copy()
                 gains[:, self._held] = found
                 return gains
             # The joint whose lower bandwidth helps most: d goes with it, p and i with its square.
             tried = found * lower ** np.array([[2.0], [2.0], [1.0]])
-            every = growth_at_margins(self._mass, tried, *loops, self._damping).max(axis=-1)
-            found = tried[np.argmin(every), 0]
+            growth = growth_at_margins(self._mass, tried, *loops, self._damping, *least)
+            found = tried[np.argmin(growth.max(axis=-1)), 0]
         raise ControllerError(
             f'no gains below the present ones of {shortened(self._names)} hold the bodies of the '
             'description: check its inertias'

@@ -8,15 +8,18 @@ from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
+import pinocchio
 import yaml
 
 from ...core.arrays import Array
 from ...core.model import build_robot, Robot
-from ...core.model.robot_builder import with_inertials
+from ...core.model.dynamics import inverse_dynamics
+from ...core.model.robot_builder import final_leader, read_mimics, with_inertials
 from ...core.model.settings import ElasticSettings
-from ...core.model.urdf_parsing import movable_joints, root_link
-from ...core.verification.gains import body_inertia, BodyLoops
+from ...core.model.urdf_parsing import movable_joints, movable_names, parse_urdf, root_link
+from ...core.verification.gains import body_inertia, BodyLoops, postures
 from ...exceptions import ConfigurationError
+from ...node_settings import ExcitationNodeSettings
 from ...simulation_settings import GainSettings, SimulationSettings
 from ..atomic import write_text
 from ..configuration import Configuration, load_with_mapping, read_urdf
@@ -28,6 +31,9 @@ GAINS = ('p', 'i', 'd', 'ff_velocity_scale')
 SYSTEM = 'gz_ros2_control/GazeboSimSystem'
 # Steps of Gazebo's physics in a second, as of its worlds that come with it [Hz].
 STEP_RATE = 1000
+# What a session allows at least, in times of what a joint gives way to its weight: as it moves, it
+# bears more.
+TIMES_SAG = {'tracking_error': 2.5, 'goal_tolerance': 1.5}
 
 # A world without a ground, which arms would touch; Gazebo adds the systems that it needs.
 WORLD = """<sdf version="1.9">
@@ -43,50 +49,114 @@ WORLD = """<sdf version="1.9">
 """
 
 
-def without_springs(path: Path, folder: Path) -> Path:
+def gazebo_configuration(path: Path, folder: Path) -> Path:
     """
-    Return a configuration file with rigid joints, as Gazebo's are, written to a folder if need be.
+    Return a configuration file of a robot as Gazebo has it, written to a folder where it differs.
 
-    FileError, ConfigurationError: as of `load`.
+    Joints are rigid. Where softer gains than the configured ones let a joint sag, a session allows
+    the errors that this makes. FileError, ConfigurationError, ControllerError: as of `load` and
+    `RobotInGazebo`.
     """
     values, configuration = load_with_mapping(path)
-    if not configuration.robot.elastic.joints:
+    changed = dict[str, dict[str, Any]]()
+    if configuration.robot.elastic.joints:
+        changed['robot'] = {k: v for k, v in values['robot'].items() if k != 'elastic'}
+    own, sag = values.get('excitation', {}), RobotInGazebo(configuration).sag()
+    for name, times in TIMES_SAG.items():
+        allowed = np.asarray(own.get(name) or getattr(ExcitationNodeSettings(), name))
+        if (times * sag > allowed).any():
+            most = np.maximum(allowed, times * sag).round(4).tolist()
+            changed['excitation'] = {**own, **changed.get('excitation', {}), name: most}
+    if not changed:
         return path
-    robot = {**values['robot'], 'urdf': configuration.robot.urdf}
-    del robot['elastic']
-    content = {'/**': {'ros__parameters': {**values, 'robot': robot}}}
+    robot = {**changed.pop('robot', values['robot']), 'urdf': configuration.robot.urdf}
+    content = {'/**': {'ros__parameters': {**values, **changed, 'robot': robot}}}
     return write_text(folder / path.name, dump_yaml(content))
+
+
+class RobotInGazebo:
+    """
+    A configured robot without rotors and springs, and with gains that its bodies bear.
+
+    ConfigurationError: the configuration names no URDF. ControllerError: no gains below those of
+    the settings hold the bodies.
+    """
+
+    def __init__(self, configuration: Configuration):
+        urdf, simulation = read_urdf(configuration), configuration.simulation
+        if urdf is None:
+            raise ConfigurationError("the configuration names no URDF: set 'robot.urdf'")
+        urdf, _ = with_inertials(urdf, configuration.robot.mass)
+        names, followers = movable_joints(urdf)
+        driven = tuple(name for name in names if name not in followers)
+        joints = simulation.joints or configuration.robot.joints or driven
+        rigid = replace(configuration.robot, joints=joints, elastic=ElasticSettings())
+        self.robot = build_robot(urdf, rigid)
+        self.urdf = with_fixed_joints(urdf, self.robot)
+        given = [simulation.gains.get(joint, GainSettings()) for joint in joints]
+        gains = np.array([[getattr(each, name) for each in given] for name in 'pid'])
+        if simulation.gains:
+            # The command of one step acts in the next.
+            loops = BodyLoops(self.robot, gains, controller_rate(simulation), delay=0)
+            gains = loops.bearable_gains()
+            lowered = {
+                joint: replace(each, p=p, i=i, d=d)
+                for joint, each, (p, i, d) in zip(joints, given, gains.T.tolist(), strict=True)
+                if joint in simulation.gains
+            }
+            simulation = replace(simulation, gains={**simulation.gains, **lowered})
+        self.simulation, self._stiffness = simulation, gains[0]
+
+    def sag(self) -> Array:
+        """Return how far each joint gives way to its weight, (n,), 0 without a gain [rad or m]."""
+        poses = postures(self.robot)
+        rest = np.zeros_like(poses)
+        weight = inverse_dynamics(self.robot, self.robot.prior, poses, rest, rest)
+        most = np.abs(weight / self.robot.drive_gain).max(axis=0)
+        return np.divide(most, self._stiffness, out=np.zeros_like(most), where=self._stiffness > 0)
 
 
 def prepare_gazebo(configuration: Configuration, parameters: Path) -> str:
     """
     Write the parameters of the controllers, and return the description of the robot to spawn.
 
-    Gains are lowered to what the bodies bear: Gazebo has neither rotors nor springs.
-    ConfigurationError: the configuration names no URDF; ControllerError: no lower gains do.
+    ConfigurationError, ControllerError: as of `RobotInGazebo`.
     """
-    urdf, simulation = read_urdf(configuration), configuration.simulation
-    if urdf is None:
-        raise ConfigurationError("the configuration names no URDF: set 'robot.urdf'")
-    urdf, _ = with_inertials(urdf, configuration.robot.mass)
-    names, followers = movable_joints(urdf)
-    driven = [name for name in names if name not in followers]
-    joints = tuple(simulation.joints or configuration.robot.joints or driven)
-    if simulation.gains:
-        settings = replace(configuration.robot, joints=joints, elastic=ElasticSettings())
-        given = [simulation.gains.get(joint, GainSettings()) for joint in joints]
-        gains = np.array([[getattr(each, name) for each in given] for name in 'pid'])
-        # The command of one step acts in the next.
-        loops = BodyLoops(build_robot(urdf, settings), gains, controller_rate(simulation), delay=0)
-        rows = zip(joints, given, loops.bearable_gains().T.tolist(), strict=True)
-        lowered = {
-            joint: replace(each, p=p, i=i, d=d)
-            for joint, each, (p, i, d) in rows
-            if joint in simulation.gains
-        }
-        simulation = replace(simulation, gains={**simulation.gains, **lowered})
+    there = RobotInGazebo(configuration)
+    joints, simulation = there.robot.joints, there.simulation
     parameters.write_text(yaml.safe_dump(controller_parameters(simulation, joints)))
-    return gazebo_description(urdf, joints, simulation.initial_positions, str(parameters))
+    return gazebo_description(there.urdf, joints, simulation.initial_positions, str(parameters))
+
+
+def with_fixed_joints(urdf: str, robot: Robot) -> str:
+    """Fix the joints that do not move in a model where they stand: in Gazebo they would dangle."""
+    root = parse_urdf(urdf)
+    joints = {str(joint.get('name')): joint for joint in root.findall('joint')}
+    following = read_mimics(joints)
+    moving = {*robot.joints, *(each.name for each in robot.followers)}
+    for name in (name for name in movable_names(root) if name not in moving):
+        joint, end = joints[name], final_leader(name, robot.locked, following)
+        place = end.ratio * robot.locked.get(end.leader, 0.0) + end.offset
+        parts = {tag: joint.find(tag) for tag in ('origin', 'axis')}
+        xyz, rpy, axis = (
+            np.array((d if (part := parts[tag]) is None else part.get(key, d)).split(), float)
+            for tag, key, d in (
+                ('origin', 'xyz', '0 0 0'), ('origin', 'rpy', '0 0 0'), ('axis', 'xyz', '1 0 0'),
+            )
+        )  # fmt: skip
+        turn, way = pinocchio.rpy.rpyToMatrix(rpy), place * axis / np.linalg.norm(axis)
+        if joint.get('type') == 'prismatic':
+            xyz = xyz + turn @ way
+        else:
+            turn = turn @ pinocchio.exp3(way)
+        for part in [*joint]:
+            if part.tag not in ('parent', 'child'):
+                joint.remove(part)
+        joint.set('type', 'fixed')
+        at = {'xyz': xyz, 'rpy': pinocchio.rpy.matrixToRpy(turn)}
+        text = {key: ' '.join(map(repr, value.tolist())) for key, value in at.items()}
+        ElementTree.SubElement(joint, 'origin', text)
+    return ElementTree.tostring(root, encoding='unicode')
 
 
 def friction_factors(robot: Robot) -> Array:

@@ -21,10 +21,12 @@ from robotid_ros.files.configuration import Configuration, load, read_urdf
 from robotid_ros.files.export.gazebo import (
     controller_parameters,
     friction_factors,
+    gazebo_configuration,
     gazebo_description,
     prepare_gazebo,
+    RobotInGazebo,
     SYSTEM,
-    without_springs,
+    with_fixed_joints,
 )
 from robotid_ros.simulation_settings import GainSettings, SimulationSettings
 
@@ -148,15 +150,65 @@ def test_gains_that_rotors_bear_are_named_where_there_are_none() -> None:
     assert BodyLoops(robot, lowered, 1000.0, 0).bearable_gains() == pytest.approx(lowered)
 
 
-def test_joints_of_gazebo_are_rigid(tmp_path: Path) -> None:
-    """It has no springs, and no joint states of the motors behind them."""
+def test_joints_of_gazebo_are_rigid_and_may_sag(tmp_path: Path) -> None:
+    """It has no springs, no joint states of the motors behind them, and no rotors to damp."""
     given = URDF.parent / 'config' / 'planar_2r_elastic.yaml'
-    written, before = load(without_springs(given, tmp_path)), load(given)
+    written, before = load(gazebo_configuration(given, tmp_path)), load(given)
     assert not written.robot.elastic.joints
     assert build_robot(read_urdf(written) or '', written.robot).elastic is None
     assert written.excitation == before.excitation
     rigid = URDF.parent / 'config' / 'scara.yaml'
-    assert without_springs(rigid, tmp_path) is rigid
+    assert gazebo_configuration(rigid, tmp_path) is rigid
+    values = yaml.safe_load((URDF.parent / 'config' / 'arm3.yaml').read_text())
+    groups = values['/**']['ros__parameters']
+    groups['robot']['urdf'] = str(URDF / 'arm3.urdf')
+    groups['excitation']['tracking_error'] = [0.2, 0.01, 0.01]
+    for gains in groups['simulation']['gains'].values():
+        gains['p'] = 100.0
+    soft = tmp_path / 'soft.yaml'
+    soft.write_text(yaml.safe_dump(values))
+    sag = RobotInGazebo(load(soft)).sag()
+    there = yaml.safe_load(gazebo_configuration(soft, tmp_path / 'there').read_text())
+    allowed = there['/**']['ros__parameters']['excitation']
+    assert allowed['tracking_error'] == pytest.approx([0.2, *(2.5 * sag[1:])], abs=1e-4)
+    assert (np.array(allowed['goal_tolerance']) >= 1.5 * sag - 1e-4).all()
+
+
+def test_joints_that_nothing_drives_stand_where_they_are_locked() -> None:
+    """A gripper would dangle: fixed, it is where the model has it, and the arm weighs the same."""
+    finger = (
+        '<inertial><origin xyz="0.1 0.02 0"/><mass value="0.2"/>'
+        '<inertia ixx="1e-4" iyy="1e-4" izz="1e-4" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+    )
+    limit = '<limit lower="-1" upper="1" effort="1" velocity="1"/>'
+    urdf = (URDF / 'arm3.urdf').read_text()
+    end = ElementTree.fromstring(urdf).findall('link')[-1].get('name')
+    added = f"""
+      <link name="thumb">{finger}<link name="slide">{finger}<link name="far">{finger}
+      <joint name="swing" type="revolute"><parent link="{end}"/><child link="thumb"/>
+        <origin xyz="0.1 0 0.2" rpy="0.3 -0.2 0.9"/><axis xyz="0 2 1"/>{limit}</joint>
+      <joint name="push" type="prismatic"><parent link="thumb"/><child link="slide"/>
+        <axis xyz="0 0 1"/>{limit}<mimic joint="swing" multiplier="0.5" offset="0.1"/></joint>
+      <joint name="turn" type="continuous"><parent link="slide"/><child link="far"/></joint>
+    </robot>"""
+    whole = urdf.replace('</robot>', added)
+    joints = tuple(driven_joints(urdf))
+    robot = build_robot(whole, RobotSettings(joints=joints, locked={'swing': 0.4, 'turn': -0.7}))
+    before = pinocchio.buildModelFromXML(whole)
+    after = pinocchio.buildModelFromXML(with_fixed_joints(whole, robot))
+    assert list(after.names) == ['universe', *joints]
+    q = np.array([0.2, -0.5, 0.9, 0.4, 0.3, np.cos(-0.7), np.sin(-0.7)])
+    data = before.createData(), after.createData()
+    weights = [
+        pinocchio.computeGeneralizedGravity(m, d, x)[:3]
+        for m, d, x in zip((before, after), data, (q, q[:3]), strict=True)
+    ]
+    assert weights[1] == pytest.approx(weights[0], abs=1e-12)
+    placed = []
+    for model, d, x in zip((before, after), data, (q, q[:3]), strict=True):
+        pinocchio.framesForwardKinematics(model, d, x)
+        placed.append(d.oMf[model.getFrameId('far')].homogeneous)
+    assert placed[1] == pytest.approx(placed[0], abs=1e-12)
 
 
 def test_dry_friction_of_light_damped_joints_is_a_multiple_in_gazebo() -> None:
