@@ -88,19 +88,13 @@ Step = Callable[[Sequence[float]], list[float]]
 
 class DriveLoops:
     """
-    The loops of all joints, several steps of them in a period of the hardware.
+    The loops of all joints, `ratio` steps of them in a period of the hardware.
 
     A position loop, P with feed-forward of the command's slope ṙ, and a velocity loop, PI:
-    `v = kp (r − q) + s ṙ`, `τ = J ω (e + ∫e dt / Ti)`, `e = v − q̇`. The integral rests while the
-    effort is at its limit. Position commands are interpolated linearly over the controller's
-    period; the present position is held until the first one.
-
-    Parameters
-    ----------
-    settings : kp, s, ω, Ti, rates
-    physics : whose period is that of the loops; J [kg·m², kg] is its inertia at the start
-    ratio : steps of the loops in a period of the hardware
-
+    `v = kp (r − q) + s ṙ`, `τ = J ω (e + ∫e dt / Ti)`, `e = v − q̇`, J the inertia [kg·m², kg] at
+    the start. The integral rests while the effort is at its limit. Position commands are
+    interpolated linearly over the controller's period; the present position is held until the
+    first one. The period of `physics` is that of the loops.
     """
 
     def __init__(self, settings: SimulationSettings, physics: Physics, ratio: int):

@@ -92,7 +92,9 @@ def identify_commanded(
 
     Closed-loop output error on positions ('cloe') of short windows, whose initial states are
     estimated too. No torque is measured: all are in proportion to the bodies, those of the
-    description, or to a mass that is known.
+    description, or to a mass that is known. A RecordingError where a recording cannot be used, a
+    ConfigurationError where the robot has parts that are not simulated here, or no inertials, a
+    DivergenceError where the model does not follow the log.
 
     Parameters
     ----------
@@ -101,14 +103,18 @@ def identify_commanded(
     free_bodies : whether each body has a scale of its own, with that spread
     known_mass : what fixes the scale of all torques, and so of all bodies together
 
-    Raises
-    ------
-    RecordingError : a recording cannot be used
-    ConfigurationError : the robot has parts that are not simulated here, or no inertials
-    DivergenceError : the model does not follow the log
-
     """
-    _check_robot(robot)
+    robot.check_no_mimic_joints('an identification from commands')
+    if isinstance(robot, ElasticRobot) or robot.elastic is not None or robot.couplings:
+        raise ConfigurationError(
+            'an identification from commands is of one rigid servo a joint: leave '
+            'robot.elastic and robot.couplings empty'
+        )
+    if robot.assumed_inertials:
+        raise ConfigurationError(
+            'the robot description has no inertials, and without an effort nothing else says what '
+            'torques are: give one with masses and inertias'
+        )
     if known_mass is not None and len(recordings) < 2:
         raise ConfigurationError(
             'a known mass tells the scale of torques by a log with it beside one without: give '
@@ -133,32 +139,17 @@ def identify_commanded(
     return _result(robot, problem, fit, covariance, findings)
 
 
-def _check_robot(robot: Robot) -> None:
-    robot.check_no_mimic_joints('an identification from commands')
-    if isinstance(robot, ElasticRobot) or robot.elastic is not None or robot.couplings:
-        raise ConfigurationError(
-            'an identification from commands is of one rigid servo a joint: leave '
-            'robot.elastic and robot.couplings empty'
-        )
-    if robot.assumed_inertials:
-        raise ConfigurationError(
-            'the robot description has no inertials, and without an effort nothing else says what '
-            'torques are: give one with masses and inertias'
-        )
-    for joint, terms in zip(robot.joints, robot.friction, strict=True):
-        if other := [term.name for term in terms if term.name not in TERMS]:
-            raise ConfigurationError(
-                f'friction {", ".join(other)} of {joint} is not simulated with servos: take '
-                f'{", ".join(TERMS)}'
-            )
-
-
 def _servo_arm(
     robot: Robot, logs: int, free_bodies: bool, known_mass: KnownMass | None
 ) -> ServoArm:
     names, speeds = list[tuple[str, int]](), np.ones(robot.n)
     of_drive = ('stiffness', 'damping', *(('armature',) if robot.rotor_inertia else ()))
     for k, j in enumerate(robot.order):
+        if other := [term.name for term in robot.friction[j] if term.name not in TERMS]:
+            raise ConfigurationError(
+                f'friction {", ".join(other)} of {robot.joints[j]} is not simulated with servos: '
+                f'take {", ".join(TERMS)}'
+            )
         for term in robot.friction[j]:
             speeds[k] = term.constants.get('stribeck_velocity', UNKNOWN) or speeds[k]
         of_friction = filter(None, (TERMS[term.name] for term in robot.friction[j]))
@@ -226,21 +217,12 @@ def _result(
         ('servo_misfit', misfit, 'shares', share),
     ):
         if where.any():
-            names = [joint for joint, said in zip(joints, where, strict=True) if said]
-            findings.append(finding(code, names, **{key: tuple(values[where].tolist())}))
-    back = np.argsort(robot.order)
-    return Commanded(
-        robot,
-        tuple(found),
-        noise[back],
-        tracking[back],
-        len(fit.states),
-        problem.simulations,
-        in_order(findings),
-        tuple(f'{symbol} {joints[j]}' if j >= 0 else symbol for symbol, j in arm.names),
-        theta,
-        covariance,
-    )
+            chosen = [joint for joint, said in zip(joints, where, strict=True) if said]
+            findings.append(finding(code, chosen, **{key: tuple(values[where].tolist())}))
+    back, counts = np.argsort(robot.order), (len(fit.states), problem.simulations)
+    names = tuple(f'{symbol} {joints[j]}' if j >= 0 else symbol for symbol, j in arm.names)
+    parts = tuple(found), noise[back], tracking[back], *counts, in_order(findings)
+    return Commanded(robot, *parts, names, theta, covariance)
 
 
 def _determined(value: float, sigma: float, size: float) -> tuple[float | None, float | None]:

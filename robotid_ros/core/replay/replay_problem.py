@@ -153,7 +153,7 @@ class ReplayProblem:
     @property
     def time(self) -> Array:
         """Times of the updates (K,) [s]."""
-        return self.start + np.arange(self.desired.q.shape[0]) / self.law.rate
+        return self.start + np.arange(len(self.desired.q)) / self.law.rate
 
     @property
     def decimation(self) -> int:

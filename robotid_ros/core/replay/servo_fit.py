@@ -185,11 +185,11 @@ def minimise(
             if fit.cost > (1.0 - CONVERGED) * before:
                 break
     if not np.isfinite(fit.cost) or np.abs(fit.residual).max() > MAX_MISFIT:
-        text = (
+        raise DivergenceError(
             'no servo with these bodies follows the commands as the log does: check the robot '
-            'description, the units and the order of the joints'
+            'description, the units and the order of the joints',
+            sum(rounds),
         )
-        raise DivergenceError(text, sum(rounds))
     return fit, problem.linearise(fit, sizes)
 
 
