@@ -6,6 +6,7 @@ import math
 from .exceptions import ConfigurationError
 from .settings import setting
 
+Numbers = tuple[float, ...]
 FAULTS = (
     *('stale_joint_states', 'nan_joint_state', 'nan_velocity', 'nan_effort', 'dead_effort'),
     *('frozen_joint', 'frozen_states', 'hardware_error', 'deactivate', 'starved_clock'),
@@ -59,27 +60,25 @@ class ConstraintSettings:
 class MotorSettings:
     """Motors that turn with a combination of joint velocities, `dq_m = N dq`."""
 
-    matrix: tuple[float, ...] = setting((), 'N, row by row: one row of joints per motor')
-    Ia: tuple[float, ...] = setting((), 'rotor inertia per motor', unit='kg·m²', minimum=0.0)
-    Fv: tuple[float, ...] = setting((), 'viscous friction', unit='N·m·s/rad', minimum=0.0)
-    Fc: tuple[float, ...] = setting((), 'Coulomb friction', unit='N·m', minimum=0.0)
+    matrix: Numbers = setting((), 'N, row by row: one row of joints per motor')
+    Ia: Numbers = setting((), 'rotor inertia per motor', unit='kg·m²', minimum=0.0)
+    Fv: Numbers = setting((), 'viscous friction', unit='N·m·s/rad', minimum=0.0)
+    Fc: Numbers = setting((), 'Coulomb friction', unit='N·m', minimum=0.0)
 
 
 @dataclass(frozen=True)
 class StribeckSettings:
     """Static friction above Coulomb's: `Fs exp(-(dq / velocity)²)`."""
 
-    extra: tuple[float, ...] = setting((), 'Fs per joint', unit='N·m', minimum=0.0)
-    velocity: tuple[float, ...] = setting((), 'Stribeck velocity', unit='rad/s', minimum=1e-6)
+    extra: Numbers = setting((), 'Fs per joint', unit='N·m', minimum=0.0)
+    velocity: Numbers = setting((), 'Stribeck velocity', unit='rad/s', minimum=1e-6)
 
 
 @dataclass(frozen=True)
 class ElasticDriveSettings:
     """Springs between motors and links."""
 
-    stiffness: tuple[float, ...] = setting(
-        (), 'per joint, 0 or empty: rigid', unit='N·m/rad', minimum=0.0
-    )
+    stiffness: Numbers = setting((), 'per joint, 0 or empty: rigid', unit='N·m/rad', minimum=0.0)
     feedback: str = setting(
         'motor', 'positions that the controller sees', choices=('motor', 'link')
     )
@@ -111,8 +110,8 @@ class PayloadSettings:
 
     link: str = setting('', 'link that carries it, empty: the last one of the chain')
     mass: float = setting(0.0, '0: no payload', unit='kg', minimum=0.0, dynamic=True)
-    com: tuple[float, ...] = setting((0.0, 0.0, 0.0), "in the link's frame", unit='m')
-    inertia: tuple[float, ...] = setting(
+    com: Numbers = setting((0.0, 0.0, 0.0), "in the link's frame", unit='m')
+    inertia: Numbers = setting(
         (0.0, 0.0, 0.0, 0.0, 0.0, 0.0), 'xx xy xz yy yz zz at the com', unit='kg·m²'
     )
 
@@ -121,14 +120,14 @@ class PayloadSettings:
 class NoiseSettings:
     """White noise and quantisation of the sensors; one value applies to all joints."""
 
-    position: tuple[float, ...] = setting((1e-5,), 'σ', unit='rad', minimum=0.0)
-    velocity: tuple[float, ...] = setting((1e-3,), 'σ', unit='rad/s', minimum=0.0)
-    effort: tuple[float, ...] = setting(
+    position: Numbers = setting((1e-5,), 'σ', unit='rad', minimum=0.0)
+    velocity: Numbers = setting((1e-3,), 'σ', unit='rad/s', minimum=0.0)
+    effort: Numbers = setting(
         (0.0,), 'σ of the drive: applied and reported effort differ', unit='N·m', minimum=0.0
     )
-    ripple: tuple[float, ...] = setting((0.0,), 'torque ripple amplitude', unit='N·m', minimum=0.0)
+    ripple: Numbers = setting((0.0,), 'torque ripple amplitude', unit='N·m', minimum=0.0)
     ripple_order: float = setting(60.0, 'periods of the ripple per radian', unit='1/rad')
-    resolution: tuple[float, ...] = setting(
+    resolution: Numbers = setting(
         (0.0,), 'encoder quantum, 0: continuous', unit='rad', minimum=0.0
     )
 
@@ -179,8 +178,8 @@ class SimulationSettings:
         1.0, '1: wall time, else simulated time and /clock, 0: as fast as it goes', minimum=0.0
     )
     seed: int = setting(1, 'of every random number', minimum=0)
-    gravity: tuple[float, ...] = setting((), "in the base frame, empty: the robot's", unit='m/s²')
-    initial_positions: tuple[float, ...] = setting((), 'empty: 0, or the nearest limit')
+    gravity: Numbers = setting((), "in the base frame, empty: the robot's", unit='m/s²')
+    initial_positions: Numbers = setting((), 'empty: 0, or the nearest limit')
     gains: dict[str, GainSettings] = setting(dict, "the controller's gains by joint")
     constraints: ConstraintSettings = setting(ConstraintSettings, "the controller's tolerances")
     limit_effort: bool = setting(True, "drives saturate at the URDF's effort limits")
@@ -188,18 +187,16 @@ class SimulationSettings:
     noise: NoiseSettings = setting(NoiseSettings, 'sensors and drives')
     payload: PayloadSettings = setting(PayloadSettings, 'a body in the gripper')
     fault: FaultSettings = setting(FaultSettings, 'something that breaks')
-    rotor_inertia: tuple[float, ...] = setting(
+    rotor_inertia: Numbers = setting(
         (0.0,), 'rotor and gear, joint side', unit='kg·m²', minimum=0.0
     )
-    viscous: tuple[float, ...] = setting(
-        (), "empty: the URDF's damping", unit='N·m·s/rad', minimum=0.0
-    )
-    coulomb: tuple[float, ...] = setting((), "empty: the URDF's friction", unit='N·m', minimum=0.0)
+    viscous: Numbers = setting((), "empty: the URDF's damping", unit='N·m·s/rad', minimum=0.0)
+    coulomb: Numbers = setting((), "empty: the URDF's friction", unit='N·m', minimum=0.0)
     stribeck: StribeckSettings = setting(StribeckSettings, 'static friction')
-    friction_factor: tuple[float, ...] = setting(
+    friction_factor: Numbers = setting(
         (1.0,), 'of all of these, for wear and temperature', minimum=0.0, dynamic=True
     )
-    offset: tuple[float, ...] = setting((0.0,), 'constant torque of the drive', unit='N·m')
+    offset: Numbers = setting((0.0,), 'constant torque of the drive', unit='N·m')
     coupling: MotorSettings = setting(MotorSettings, 'motors between joints')
     elastic: ElasticDriveSettings = setting(ElasticDriveSettings, 'springs in the joints')
     inertial_error: float = setting(
@@ -234,7 +231,7 @@ class SimulationSettings:
                 raise ConfigurationError(f"'simulation.{name}' must have {size} numbers")
 
 
-def per_joint(values: tuple[float, ...], count: int, name: str) -> tuple[float, ...]:
+def per_joint(values: Numbers, count: int, name: str) -> Numbers:
     """Expand one value, none (zeros) or one per joint to `count`; else a ConfigurationError."""
     if len(values) <= 1:
         return (values[0] if values else 0.0,) * count

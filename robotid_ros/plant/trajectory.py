@@ -1,7 +1,5 @@
 """Trajectories, goals and tolerances as joint_trajectory_controller (Jazzy) takes them."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -188,20 +186,6 @@ def goal_tolerances(default: GoalTolerances, requested: GoalTolerances) -> GoalT
     )
 
 
-def sort_to_local_joint_order(goal: Goal, joints: Sequence[str]) -> Goal:
-    """Sort a goal's joints; an effort array of the wrong length is left as it is."""
-    order = [goal.joints.index(joint) for joint in joints]
-
-    def sort(values: Values) -> Values:
-        return [values[i] for i in order] if len(values) == len(order) else values
-
-    points = [
-        Point(p.time, *map(sort, (p.positions, p.velocities, p.accelerations, p.effort)))
-        for p in goal.points
-    ]
-    return Goal(tuple(joints), goal.stamp, points)
-
-
 @dataclass(frozen=True)
 class ControllerSettings:
     """The controller's parameters."""
@@ -234,15 +218,11 @@ class GoalOutcome(Enum):
     CANCELED = 'canceled'
 
 
+@dataclass
 class GoalHandle:
     """State of a running goal: written by the controller, read by the action server."""
 
-    def __init__(self) -> None:
-        self.outcome: GoalOutcome | None = None
-        self.code, self.text = 0, ''
-        self.feedback: Any = None
-
-    def finish(self, outcome: GoalOutcome, code: int, text: str) -> None:
-        """End it; the outcome is written last: who reads it finds code and text complete."""
-        self.code, self.text = code, text
-        self.outcome = outcome
+    outcome: GoalOutcome | None = None
+    code: int = 0
+    text: str = ''
+    feedback: ControllerState | None = None

@@ -23,7 +23,6 @@ from .trajectory import (
     Point,
     RunningTrajectory,
     shortest_angular_distance,
-    sort_to_local_joint_order,
     stopping_points,
     Tolerance,
     Values,
@@ -171,8 +170,7 @@ class TrajectoryController:
         """Run an accepted goal; one that is running is preempted."""
         with self._lock:
             self._finish(GoalOutcome.ABORTED, -1, 'Current goal preempted by new incoming action.')
-            self._pending = sort_to_local_joint_order(goal, self.joints)
-            self._holding = False
+            self._take(goal)
             self._goal = GoalHandle()
             self._tolerances = goal_tolerances(self._defaults, requested)
             return self._goal
@@ -181,8 +179,20 @@ class TrajectoryController:
         """Run a trajectory from the topic; a running goal is checked against it from now on."""
         with self._lock:
             if self.active:
-                self._pending = sort_to_local_joint_order(goal, self.joints)
-                self._holding = False
+                self._take(goal)
+
+    def _take(self, goal: Goal) -> None:
+        """Run a goal next, its joints sorted; efforts of the wrong length are left as they are."""
+        order = [goal.joints.index(joint) for joint in self.joints]
+
+        def sort(values: Values) -> Values:
+            return [values[i] for i in order] if len(values) == len(order) else values
+
+        points = [
+            Point(p.time, *map(sort, (p.positions, p.velocities, p.accelerations, p.effort)))
+            for p in goal.points
+        ]
+        self._pending, self._holding = Goal(self.joints, goal.stamp, points), False
 
     def cancel(self, handle: GoalHandle) -> None:
         """Cancel a goal, if it is the running one, and hold the measured position."""
@@ -284,9 +294,10 @@ class TrajectoryController:
         self._pending = self._stop()
 
     def _finish(self, outcome: GoalOutcome, code: int, text: str) -> None:
-        if self._goal is not None:
-            self._goal.finish(outcome, code, text)
-            self._goal = None
+        if (goal := self._goal) is not None:
+            # The outcome is written last: who reads it finds code and text complete.
+            goal.code, goal.text, self._goal = code, text, None
+            goal.outcome = outcome
 
     def _stop(self) -> Goal:
         self._holding, constraints = True, self.settings.constraints

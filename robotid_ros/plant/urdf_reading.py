@@ -174,21 +174,24 @@ def _joint(element: ET.Element) -> Joint:
     length = np.linalg.norm(axis)
     if kind != 'fixed' and not length > 0.0:
         raise ModelError(f"joint '{element.get('name')}' has no axis: give it a direction")
-    follows = mimic and (
-        mimic['joint'], float(mimic.get('multiplier', '1')), float(mimic.get('offset', '0'))
-    )  # fmt: skip
+    follows = None
+    if mimic:
+        factor, shift = float(mimic.get('multiplier', '1')), float(mimic.get('offset', '0'))
+        follows = mimic['joint'], factor, shift
     return Joint(
         element.attrib['name'],
         kind,
-        *(_attributes(element, tag)['link'] for tag in ('parent', 'child')),
+        _attributes(element, 'parent')['link'],
+        _attributes(element, 'child')['link'],
         origin_of(element),
         axis / max(length, 1e-300),
         float(limit.get('lower', '0')) if bounded else -np.inf,
         float(limit.get('upper', '0')) if bounded else np.inf,
         float(limit.get('velocity', 'inf')),
         float(limit.get('effort', 'inf')) or np.inf,
-        *(float(dynamics.get(key, '0')) for key in ('damping', 'friction')),
-        follows or None,
+        float(dynamics.get('damping', '0')),
+        float(dynamics.get('friction', '0')),
+        follows,
     )
 
 

@@ -1,7 +1,5 @@
 """Identification from commands and encoders: servos, friction and delay, without an effort."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 import dataclasses
 from typing import NamedTuple

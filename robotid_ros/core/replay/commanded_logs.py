@@ -1,7 +1,5 @@
 """Logs of commanded and measured positions: checked, and cut into windows to simulate."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 import dataclasses
 from functools import cached_property

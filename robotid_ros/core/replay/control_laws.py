@@ -1,7 +1,5 @@
 """Control laws: what turns the measured state into a torque, by the type of a controller."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence

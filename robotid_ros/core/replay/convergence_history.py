@@ -1,7 +1,5 @@
 """Iterations of a closed-loop identification, as numbers for reports, topics and progress."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 import dataclasses
 from typing import NamedTuple

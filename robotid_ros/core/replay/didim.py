@@ -1,7 +1,5 @@
 """DIDIM and output error: least squares along the closed loop, simulated again and again."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 import dataclasses
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Direct dynamic model: accelerations from torques, with dry friction that sticks at rest."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 import dataclasses
 from typing import Any

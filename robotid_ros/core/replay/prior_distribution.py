@@ -1,7 +1,5 @@
 """What is known of the parameters before the recording: initial parameters, and a prior."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

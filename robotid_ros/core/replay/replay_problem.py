@@ -1,7 +1,5 @@
 """The data of a closed-loop method, from a recording: robot, law, reference, torque."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Arms whose servos follow commanded positions, simulated in many short windows at once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 import dataclasses
 from typing import Any, NamedTuple
@@ -20,10 +18,6 @@ UNITS: Mapping[str, str] = {
     'stiffness': '{f}/{l}', 'damping': '{f}·s/{l}', 'armature': '{f}·s²/{l}', 'Fc': '{f}',
     'Fst': '{f}', 'Fl': '1', 'bias': '{l}', 'limit': '{f}', BODIES: '1', DELAY: 's',
 }  # fmt: skip
-# Longest step [s] of a result, and on the way there: at 50 Hz commands that jump by 0.25 rad, the
-# first errs by 3 µs of the delay, the second by 50 µs. The fastest of a joint's rates times a step
-# is to be below `MAX_RATE_STEP`, where the midpoint rule errs by less than 1 % of what decays.
-FINE_STEP, COARSE_STEP, SHORTEST_STEP, MAX_RATE_STEP = 1e-3, 4e-3, 2.5e-4, 0.25
 # Sweeps over joints whose dry friction acts on each other; the change of a sign that ends them.
 MAX_SWEEPS, TOLERANCE = 30, 1e-9
 # A simulated joint farther off than this has diverged [rad or m].
@@ -156,7 +150,7 @@ def batch_mean_sign(speed: Array, rest: Array, friction: Array, h: float) -> Arr
 
 
 def _dry_friction(v: Array, free: Array, inverse: Array, bound: Array, h: float) -> Array:
-    """Return the mean dry friction (W, R, n) of a step, of which `bound` can hold `free`."""
+    """Return the mean dry friction (W, R, n), at most `bound`; `free` are q̈ without it."""
     sign = np.sign(v)
     force = bound * sign
     after = v + h * (free - _of(inverse, force))
@@ -179,15 +173,6 @@ def _dry_friction(v: Array, free: Array, inverse: Array, bound: Array, h: float)
             break
     force[change] = f
     return force
-
-
-def step_of(arm: ServoArm, windows: Windows, theta: Array, longest: float) -> float:
-    """Return the step [s] at which the fastest joint of parameters (m,) is followed."""
-    values = arm.values(theta)
-    mass = arm.mass_matrices(windows, values[BODIES][0]) + np.diag(values['armature'][0])
-    inverse = np.diagonal(np.linalg.inv(mass), axis1=1, axis2=2).max(axis=0)
-    fastest = np.max([values['damping'] * inverse, np.sqrt(values['stiffness'] * inverse)])
-    return float(np.clip(MAX_RATE_STEP / max(fastest, 1e-9), SHORTEST_STEP, longest))
 
 
 def simulate_servos(

@@ -9,8 +9,6 @@ drives ('oe'): it needs no control law, but is not stable and starts anew every 
 state that is estimated with the parameters.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 import dataclasses
 

@@ -1,7 +1,5 @@
 """The closed loop: the direct model, integrated under a control law along a reference."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -54,14 +52,27 @@ def runge_kutta(direct: DirectModel, h: float, tableau: Tableau = RK4) -> Integr
     within it: the step is repeated with `mean_signs`, exact for constant acceleration, and a slip
     that sticks at its end gets the speed 0. This needs no event detection and is not stiff.
     """
-    slip, offset = direct.slip_directions, direct.offset
-    advance = _smooth_step(direct, h, tableau)
-    step_with_reversal = _reversal(direct, h, advance)
-    identity = np.array_equal(slip, np.eye(direct.model.nv))
-    dry_torque = slip.T * direct.coulomb
+    slip, offset, coulomb = direct.slip_directions, direct.offset, direct.coulomb
+    advance, accelerate = _smooth_step(direct, h, tableau), direct.acceleration_function()
+    identity, data = np.array_equal(slip, np.eye(direct.model.nv)), direct.model.createData()
+    # The joint that moves alone in a slip, -1 where several do.
+    joints = np.where((slip != 0).sum(axis=1) == 1, (slip != 0).argmax(axis=1), -1)
+    dry_torque = slip.T * coulomb
     sign, friction, known = np.empty(slip.shape[0]), offset, np.empty(0)
     signature: bytes | None = None
     moving = False
+
+    def reverse(q: Array, dq: Array, tau: Array) -> tuple[Array, Array, Array, Array]:
+        """Take a step in which slips stop, reverse or stick."""
+        speed = slip @ dq
+        free = slip @ accelerate(q, dq, tau - offset)
+        s = mean_signs(speed, free, direct.delassus_matrix(data, q), coulomb, h)
+        q1, dq1, ddq = advance(q, dq, tau - offset - dry_torque @ s)
+        # What a fourth-order step may leave where friction stopped a slip.
+        rest = 1e-3 * (np.abs(speed) + np.abs(free) * h) + 1e-15
+        stuck = (np.abs(s) < 1.0) & (np.abs(slip @ dq1) < rest)
+        dq1[joints[stuck & (joints >= 0)]] = 0.0
+        return q1, dq1, ddq, s
 
     def step(q: Array, dq: Array, tau: Array) -> tuple[Array, Array, Array, Array]:
         nonlocal sign, signature, moving, friction, known
@@ -76,28 +87,7 @@ def runge_kutta(direct: DirectModel, h: float, tableau: Tableau = RK4) -> Integr
             if np.sign(dq1 if identity else slip @ dq1).tobytes() == signature:
                 known = dq1
                 return q1, dq1, ddq, sign
-        return step_with_reversal(q, dq, tau)
-
-    return step
-
-
-def _reversal(direct: DirectModel, h: float, advance: Advance) -> Integrate:
-    """Return the step in which slips stop, reverse or stick."""
-    accelerate, data = direct.acceleration_function(), direct.model.createData()
-    slip, coulomb, offset = direct.slip_directions, direct.coulomb, direct.offset
-    joints = np.where((slip != 0).sum(axis=1) == 1, (slip != 0).argmax(axis=1), -1)
-    dry_torque = slip.T * coulomb
-
-    def step(q: Array, dq: Array, tau: Array) -> tuple[Array, Array, Array, Array]:
-        speed = slip @ dq
-        free = slip @ accelerate(q, dq, tau - offset)
-        s = mean_signs(speed, free, direct.delassus_matrix(data, q), coulomb, h)
-        q1, dq1, ddq = advance(q, dq, tau - offset - dry_torque @ s)
-        # What a fourth-order step may leave where friction stopped a slip.
-        rest = 1e-3 * (np.abs(speed) + np.abs(free) * h) + 1e-15
-        stuck = (np.abs(s) < 1.0) & (np.abs(slip @ dq1) < rest)
-        dq1[joints[stuck & (joints >= 0)]] = 0.0
-        return q1, dq1, ddq, s
+        return reverse(q, dq, tau)
 
     return step
 
