@@ -72,7 +72,7 @@ class ServoArm:
     def values(self, theta: Array) -> dict[str, Array]:
         """Return the parameters by symbol of rows theta (R, m): (R, n), the delay (R,)."""
         theta = np.atleast_2d(theta)
-        found = {symbol: np.zeros((len(theta), self.robot.n)) for symbol in UNITS}
+        found: dict[str, Array] = {s: np.zeros((len(theta), self.robot.n)) for s in UNITS}
         found['limit'] += self.limit
         found[BODIES] += 1.0
         found[DELAY] = np.zeros(len(theta))
