@@ -31,27 +31,16 @@ _NOTHING_GIVEN = Configuration()
 
 @dataclass(frozen=True)
 class Input:
-    """
-    Recordings of one robot, and the robot.
+    """Recordings of one robot, and the robot."""
 
-    Attributes
-    ----------
-    recordings : the first one says what it is where nothing that was given does
-    robot : with warnings of what was locked
-    robot_settings : that give it
-    urdf : text of its description
-    configuration, settings : what counts, checked and as its mapping
-    options : how the recordings were read
-
-    """
-
+    # The first one says what the robot is where nothing that was given does.
     recordings: tuple[AnyRecording, ...]
-    robot: Robot
-    robot_settings: RobotSettings
-    urdf: str
-    configuration: Configuration
-    settings: Mapping[str, Any]
-    options: ReadOptions
+    robot: Robot  # with warnings of what was locked
+    robot_settings: RobotSettings  # that give it
+    urdf: str  # text of its description
+    configuration: Configuration  # what counts, checked
+    settings: Mapping[str, Any]  # and as its mapping
+    options: ReadOptions  # how the recordings were read
 
     @property
     def recording(self) -> AnyRecording:
@@ -73,11 +62,7 @@ class LogPart:
     fraction: bool = False
 
     def of(self, recording: AnyRecording) -> AnyRecording:
-        """
-        Cut this part out of a recording.
-
-        Raises RecordingError where next to nothing is left.
-        """
+        """Cut this part out of a recording; a RecordingError where next to nothing is left."""
         first, last = recording.time_range
         scale = last - first if self.fraction else 1.0
         start, stop = first + scale * self.start, first + scale * self.stop
@@ -109,9 +94,7 @@ def open_input(
     fallback : text of the robot description to use where there is no other
     progress : called with the share that is read of a long recording
 
-    Raises
-    ------
-    RobotIdError : something is missing or does not fit, or the recordings differ
+    Raises RobotIdError where something is missing or does not fit, or the recordings differ.
 
     """
     settings: Mapping[str, Any] = {}
@@ -186,8 +169,16 @@ def _select_robot(
     chosen, notes = wanted, tuple[Finding, ...]()
     joints = set(wanted.joints)
     if all(joints <= set(r.joints) for r in recordings) and not wanted.elastic.joints:
-        if not wanted.joints:
-            _check_joints(recordings)
+        first = recordings[0]
+        for other in () if wanted.joints else recordings[1:]:
+            if set(other.joints) != set(first.joints):
+                common = ','.join(joint for joint in first.joints if joint in other.joints)
+                remedy = f'name those to identify of both by --joints {common}'
+                raise RecordingError(
+                    f"'{first.source}' has efforts and positions of {', '.join(first.joints)}, "
+                    f"'{other.source}' of {', '.join(other.joints)}: "
+                    + (remedy if common else 'identify each robot by itself')
+                )
         chosen, notes = select_joints(urdf, wanted, *_position_ranges(recordings, joints))
         _check_positions(recordings, [k for k in chosen.locked if k not in wanted.locked])
     robot = build_robot(urdf, chosen)
@@ -240,20 +231,6 @@ def _check_duration(recording: AnyRecording) -> AnyRecording:
     return recording
 
 
-def _check_joints(recordings: Sequence[AnyRecording]) -> None:
-    """Check that all recordings have the same joints."""
-    first = recordings[0]
-    for other in recordings[1:]:
-        if set(other.joints) != set(first.joints):
-            common = ','.join(joint for joint in first.joints if joint in other.joints)
-            remedy = f'name those to identify of both by --joints {common}'
-            raise RecordingError(
-                f"'{first.source}' has efforts and positions of {', '.join(first.joints)}, "
-                f"'{other.source}' of {', '.join(other.joints)}: "
-                + (remedy if common else 'identify each robot by itself')
-            )
-
-
 def _position_ranges(
     recordings: Sequence[AnyRecording], wanted: Collection[str]
 ) -> tuple[dict[str, PositionRange], dict[str, PositionRange]]:
@@ -269,20 +246,17 @@ def _position_ranges(
         if isinstance(recording, Recording):
             low, high = range_of_positions(recording.effort)
             dead = (low == high) & (low != high).any()
-        for (joint, found), still in zip(_ranges(recording).items(), dead, strict=True):
-            lost = still and found.moves and joint not in wanted
-            group = left_out if lost else ranges
-            group[joint] = _union(group.get(joint, found), found)
-        for joint, (lower, upper) in recording.left_out.items():
-            found = PositionRange(lower, upper)
-            left_out[joint] = _union(left_out.get(joint, found), found)
+        each = [
+            (left_out if still and found.moves and joint not in wanted else ranges, joint, found)
+            for (joint, found), still in zip(_ranges(recording).items(), dead, strict=True)
+        ]
+        each += [(left_out, k, PositionRange(*ends)) for k, ends in recording.left_out.items()]
+        for group, joint, found in each:
+            known = group.setdefault(joint, found)
+            if found.moves or known.moves:
+                lower, upper = min(known.lower, found.lower), max(known.upper, found.upper)
+                group[joint] = PositionRange(lower, upper)
     return {k: v for k, v in ranges.items() if k not in left_out}, left_out
-
-
-def _union(known: PositionRange, found: PositionRange) -> PositionRange:
-    if not (found.moves or known.moves):
-        return known
-    return PositionRange(min(known.lower, found.lower), max(known.upper, found.upper))
 
 
 def _check_positions(recordings: Sequence[AnyRecording], joints: Sequence[str]) -> None:
@@ -301,8 +275,5 @@ def _check_positions(recordings: Sequence[AnyRecording], joints: Sequence[str]) 
 
 
 def _ranges(recording: AnyRecording) -> dict[str, PositionRange]:
-    ends = recording.position_range.T
-    return {
-        joint: PositionRange(float(low), float(high))
-        for joint, (low, high) in zip(recording.joints, ends, strict=True)
-    }
+    ends = (PositionRange(*each) for each in recording.position_range.T.tolist())
+    return dict(zip(recording.joints, ends, strict=True))

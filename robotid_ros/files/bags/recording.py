@@ -66,7 +66,7 @@ class ChunkedRecording(RunContext):
         """Index a recording: its clock, its joints and their context."""
         count, jumped, total, source = 0, False, bag.count(topic), str(bag.path)
         times, numbers, ranges, available = (list[np.ndarray]() for _ in range(4))
-        for states, jump in _read_chunks(bag, topic, joints):
+        for states, jump in correct_clock_chunks(_read_chunks(bag, topic, joints)):
             size = len(states.stamp)
             chosen = np.unique([*range(0, size, DECIMATION), size - 1])
             times.append(np.stack([states.received, states.stamp])[:, chosen])
@@ -161,7 +161,8 @@ class ChunkedRecording(RunContext):
 
     def _chunks(self, bag: Bag) -> Iterator[Recording]:
         window = UNBOUNDED if self.clock.jumped else self._window(self.start, self.stop)
-        for states, _ in _read_chunks(bag, self.topic, self.joints, window):
+        tables = _read_chunks(bag, self.topic, self.joints, window)
+        for states, _ in correct_clock_chunks(tables):
             chunk = to_recording(states, self.origin, self.source)
             chunk = chunk.between(self.start, self.stop)
             if chunk.time.size:
@@ -188,17 +189,12 @@ class ChunkedRecording(RunContext):
 
 def _read_chunks(
     bag: Bag, topic: str, joints: Sequence[str] | None, window: Window = UNBOUNDED
-) -> Iterator[tuple[JointTable, bool]]:
-    """Yield joint states on one clock, the joints of the first chunk, and whether it jumped."""
-
-    def tables() -> Iterator[JointTable]:
-        chosen = joints
-        for found in read_joint_states(bag, topic, CHUNK_DURATION, window):
-            states = select_joints(found, chosen)
-            chosen = states.joints
-            yield states
-
-    return correct_clock_chunks(tables())
+) -> Iterator[JointTable]:
+    """Yield joint states, the joints of the first chunk."""
+    for found in read_joint_states(bag, topic, CHUNK_DURATION, window):
+        states = select_joints(found, joints)
+        joints = states.joints
+        yield states
 
 
 def open_recording(
@@ -221,10 +217,8 @@ def open_recording(
     options : what the recording does not say of itself
     progress : called with the share that is read of a long recording
 
-    Raises
-    ------
-    RecordingError : missing, empty, damaged, without joint states or without effort
-    UnknownNameError : a joint that the recording lacks
+    Raises RecordingError where it is missing, empty, damaged, or has no joint states or no effort;
+    UnknownNameError at a joint that it lacks.
 
     """
     path, tables = Path(path), list[JointTable]()

@@ -16,27 +16,17 @@ COLUMNS = ('stamp', 'received', *FIELDS, COMMAND)
 
 @dataclass(frozen=True)
 class JointTable:
-    """
-    Joint states in the order of recording, in SI; NaN where a value is missing.
+    """Joint states in the order of recording, in SI; NaN where a value is missing."""
 
-    Attributes
-    ----------
-    joints : names of the columns
-    stamp, received : (N,) times [ns]
-    position, velocity, effort : (N, n)
-    command : (N, n) commanded positions, None where these were not asked for
-    notes : what was found, assumed and done
-
-    """
-
-    joints: tuple[str, ...]
-    stamp: np.ndarray
-    received: np.ndarray
-    position: np.ndarray
-    velocity: np.ndarray
-    effort: np.ndarray
+    joints: tuple[str, ...]  # names of the columns
+    stamp: np.ndarray  # (N,) [ns]
+    received: np.ndarray  # (N,) [ns]
+    position: np.ndarray  # (N, n)
+    velocity: np.ndarray  # (N, n)
+    effort: np.ndarray  # (N, n)
+    # (N, n) commanded positions, None where these were not asked for.
     command: np.ndarray | None = field(default=None, kw_only=True)
-    notes: tuple[Finding, ...] = field(default=(), kw_only=True)
+    notes: tuple[Finding, ...] = field(default=(), kw_only=True)  # what was found and done
 
     def columns(self, joints: Sequence[str]) -> 'JointTable':
         """Return these joints, in this order."""

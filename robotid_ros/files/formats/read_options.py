@@ -16,31 +16,18 @@ Assignments = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """
-    How to read a log; tables need more of it than bags.
+    """How to read a log; tables need more of it than bags."""
 
-    Attributes
-    ----------
-    urdf : text of the robot description: names, order, kinds and limits of the joints
-    joints : to read and to identify; names of the columns where no description says them
-    columns : (quantity, pattern) of columns, see `column_selection.select`
-    units : (quantity, unit) such as ('position', 'deg'), ('effort', 'A*0.12')
-    rate : of tables without stamps [Hz]; 0: they have stamps
-    effort_topic : 'TOPIC' or 'TOPIC:FIELD' of a bag, to be taken for the efforts
-    effort_kind : what the efforts are, instead of the configuration's `robot.effort_kind`
-    commands : whether commanded positions are read in place of efforts
-    calibration : motor, rad per normalised unit and unit at position 0, see `read_calibration`
-
-    """
-
-    urdf: str = ''
+    urdf: str = ''  # text of the robot description: names, order, kinds and limits of the joints
+    # To read and to identify; names of the columns where no description says them.
     joints: tuple[str, ...] = ()
-    columns: Assignments = ()
-    units: Assignments = ()
-    rate: float = 0.0
-    effort_topic: str = ''
-    effort_kind: str | None = None
-    commands: bool = False
+    columns: Assignments = ()  # (quantity, pattern), see `column_selection.select`
+    units: Assignments = ()  # (quantity, unit) such as ('position', 'deg'), ('effort', 'A*0.12')
+    rate: float = 0.0  # of tables without stamps [Hz]; 0: they have stamps
+    effort_topic: str = ''  # 'TOPIC' or 'TOPIC:FIELD' of a bag, to be taken for the efforts
+    effort_kind: str | None = None  # instead of the configuration's `robot.effort_kind`
+    commands: bool = False  # commanded positions are read in place of efforts
+    # Motor, rad per normalised unit and unit at position 0, see `read_calibration`.
     calibration: tuple[tuple[str, float, float], ...] = ()
 
 

@@ -100,24 +100,12 @@ def make_stamps(
     motion: Values,
 ) -> tuple[np.ndarray, np.ndarray | slice, list[Finding]]:
     """
-    Make stamps from a column, or from a rate.
+    Make stamps (M,) int64 [ns] from a column, or from a rate; return the rows they are of, notes.
 
-    Parameters
-    ----------
-    selection, clocks : column of the times and what is in it, perhaps with one of nanoseconds;
-        None for none
-    motion : position and velocity (N, n) as logged, and the fastest (n,) that the robot permits in
-        units of the position a second, inf where that is unknown
-
-    Returns
-    -------
-    Stamps (M,) int64 [ns], the rows that have one, and notes
-
-    Raises
-    ------
-    RecordingError : neither times nor a rate
-    ConfigurationError : an impossible rate or unknown unit
-
+    A `selection` of the times, perhaps with nanoseconds, has `clocks` in it. `motion` is position
+    and velocity (N, n) as logged, and the fastest (n,) that the robot permits in units of the
+    position a second, inf where that is unknown. Raises RecordingError where there are neither
+    times nor a rate; ConfigurationError at an impossible rate or unknown unit.
     """
     kept = np.asarray(np.isfinite(clocks).all(axis=0)) if selection else np.zeros(0, bool)
     if selection is None or (kept.sum() < 2 and table.rate):

@@ -11,22 +11,20 @@ DEGREE, RPM = math.pi / 180.0, math.pi / 30.0
 # SI value of each unit, by quantity; written in lower case without signs between their parts.
 FACTORS: Mapping[str, Mapping[str, float]] = {
     'time': {
-        **{'s': 1.0, 'ms': 1e-3, 'us': 1e-6, 'ns': 1e-9},
-        **{'100ns': 1e-7, 'min': 60.0, 'h': 3600.0, 'd': 86400.0},
+        's': 1.0, 'ms': 1e-3, 'us': 1e-6, 'ns': 1e-9,
+        '100ns': 1e-7, 'min': 60.0, 'h': 3600.0, 'd': 86400.0,
     },
     'position': {
-        **{'rad': 1.0, 'deg': DEGREE, 'rev': 2.0 * math.pi},
-        **{'m': 1.0, 'cm': 1e-2, 'mm': 1e-3},
+        'rad': 1.0, 'deg': DEGREE, 'rev': 2.0 * math.pi, 'm': 1.0, 'cm': 1e-2, 'mm': 1e-3,
     },
     'velocity': {
-        **{'rad/s': 1.0, 'deg/s': DEGREE, 'rpm': RPM, 'rev/s': 2.0 * math.pi},
-        **{'m/s': 1.0, 'mm/s': 1e-3},
+        'rad/s': 1.0, 'deg/s': DEGREE, 'rpm': RPM, 'rev/s': 2.0 * math.pi,
+        'm/s': 1.0, 'mm/s': 1e-3,
     },
     'effort': {
-        **{'nm': 1.0, 'mnm': 1e-3, 'ncm': 1e-2, 'knm': 1e3, 'n': 1.0, 'kn': 1e3},
-        **{'a': 1.0, 'ma': 1e-3},
+        'nm': 1.0, 'mnm': 1e-3, 'ncm': 1e-2, 'knm': 1e3, 'n': 1.0, 'kn': 1e3, 'a': 1.0, 'ma': 1e-3,
     },
-}
+}  # fmt: skip
 # Units that mean nothing without a gain, which the user gives: SI value of one of them.
 _COUNTS = ('inc', 'counts', '%', '0.1%', 'v', 'mv')
 WITHOUT_VALUE: Mapping[str, frozenset[str]] = {
@@ -114,10 +112,8 @@ def factors(quantity: str, text: str, prismatic: np.ndarray) -> np.ndarray:
         unit, star, gain = part.partition('*')
         if quantity == 'effort' and part.lower() == 'n*m':
             unit, star, gain = 'nm', '', ''
-        sizes = {
-            **FACTORS[quantity],
-            **dict.fromkeys(WITHOUT_VALUE[quantity] if star else (), 1.0),
-        }
+        gained = dict.fromkeys(WITHOUT_VALUE[quantity] if star else (), 1.0)
+        sizes = {**FACTORS[quantity], **gained}
         try:
             values.append(sizes[canonical(unit)] * (float(gain) if star else 1.0))
         except (KeyError, ValueError):
@@ -137,14 +133,11 @@ def proven_time_unit(time: np.ndarray, position: np.ndarray, velocity: np.ndarra
 
     Positions (N, n) may be in rad or degrees, velocities in rad/s, degrees/s or rpm.
     """
-    ratio = usual_ratio(time, position, velocity)
-    others = (DEGREE, RPM, 1.0 / DEGREE, RPM / DEGREE)
-    # Rare units count only where nothing else has to be assumed.
-    factors = {unit: (1.0, *(others if unit in _COMMON else ())) for unit in FACTORS['time']}
-    errors = {
-        unit: min(abs(ratio * FACTORS['time'][unit] * factor - 1.0) for factor in own)
-        for unit, own in factors.items()
-    }
+    ratio, errors = usual_ratio(time, position, velocity), dict[str, float]()
+    for unit, scale in FACTORS['time'].items():
+        # Rare units count only where nothing else has to be assumed.
+        others = (DEGREE, RPM, 1.0 / DEGREE, RPM / DEGREE) if unit in _COMMON else ()
+        errors[unit] = min(abs(ratio * scale * factor - 1.0) for factor in (1.0, *others))
     best = min(errors, key=lambda unit: errors[unit])
     return best if errors[best] < FACTOR_TOLERANCE else ''
 
