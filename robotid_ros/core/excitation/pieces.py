@@ -52,7 +52,23 @@ def in_pieces(
     seen = float(time[np.argmax(moved >= SEEN * moved.max())])
     pieces, due = list[Piece](), 0.0
     while (end := max(due + horizon, seen + ARRIVED + max(STOPPING) * horizon)) < motion.duration:
-        stop, way = _way_to_rest(motion, end, horizon, check)
+        for T in (share * horizon for share in STOPPING):
+            stop = end - T
+            q, dq, ddq = (x[0] for x in motion.sample(np.array([stop])))
+            rest, still = q + T * dq / 2.0 + T**2 * ddq / 12.0, np.zeros_like(q)
+            ways = [[q, rest], [dq, still], [ddq, still]]
+            way = Waypoints(motion.joints, np.array([0.0, T]), *map(np.array, ways))
+            try:
+                check(way)
+            except (LimitError, CollisionError) as error:
+                why = error
+            else:
+                break
+        else:
+            raise TrajectoryError(
+                f'within a horizon of {horizon:g} s the motion cannot be stopped by {end:.2f} s '
+                f'({why}): raise excitation.horizon, or set it to 0'
+            )
         pieces.append(_piece(motion, due, stop, way))
         due += 0.5 * (stop - due)
     return [*pieces, _piece(motion, due, motion.duration + 1.0)]
@@ -68,26 +84,3 @@ def _piece(motion: Waypoints, due: float, stop: float, way: Waypoints | None = N
         parts = [np.concatenate(pair) for pair in zip(parts, ends, strict=True)]
     time, *rest = parts
     return Piece(due, float(time[0]), Waypoints(motion.joints, time - time[0], *rest))
-
-
-def _way_to_rest(
-    motion: Waypoints, end: float, horizon: float, check: Callable[[Waypoints], object]
-) -> tuple[float, Waypoints]:
-    """Return when a piece that rests at `end` leaves the motion [s], and its way from there."""
-    for share in STOPPING:
-        T = share * horizon
-        stop = end - T
-        q, dq, ddq = (x[0] for x in motion.sample(np.array([stop])))
-        rest, still = q + T * dq / 2.0 + T**2 * ddq / 12.0, np.zeros_like(q)
-        ways = [[q, rest], [dq, still], [ddq, still]]
-        way = Waypoints(motion.joints, np.array([0.0, T]), *map(np.array, ways))
-        try:
-            check(way)
-        except (LimitError, CollisionError) as error:
-            why = error
-        else:
-            return stop, way
-    raise TrajectoryError(
-        f'within a horizon of {horizon:g} s the motion cannot be stopped by {end:.2f} s ({why}): '
-        'raise excitation.horizon, or set it to 0'
-    )
