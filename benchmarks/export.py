@@ -39,7 +39,7 @@ from urdf_export import simulated, without_geometry
 
 from robotid_ros.core.model import build_robot, Robot, RobotSettings
 from robotid_ros.core.model.dynamics import inverse_dynamics
-from robotid_ros.core.model.parameters import INERTIAL
+from robotid_ros.core.model.robot import INERTIAL
 from robotid_ros.core.model.urdf_parsing import parse_urdf, snap_angles
 from robotid_ros.files.configuration import mesh_folders
 from robotid_ros.files.export.identified_model import IdentifiedModel

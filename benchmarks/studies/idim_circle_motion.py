@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 import pinocchio as pin
 
 from robotid_ros.core.arrays import Array
-from robotid_ros.core.excitation.collision_scene import tool_frame
-from robotid_ros.core.excitation.collision_scene import CollisionScene
+from robotid_ros.core.excitation.collision_scene import CollisionScene, tool_frame
 from robotid_ros.core.excitation.limits import apply_margins, motion_limits
 from robotid_ros.core.excitation.settings import ExcitationSettings
 from robotid_ros.core.excitation.trajectory import Trajectory

@@ -17,8 +17,7 @@ from ..core.arrays import Array
 from ..core.finding_codes import finding
 from ..core.findings import Finding
 from ..core.model.base_parameters import BaseParameters
-from ..core.model.parameters import INERTIAL
-from ..core.model.robot import Robot
+from ..core.model.robot import INERTIAL, Robot
 from ..core.pipeline.estimation import as_asked
 from ..core.pipeline.observation import stack_factors
 from ..core.regression.estimate import agreement, holm

@@ -15,7 +15,7 @@ from robotid_ros.core.findings import Severity
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.dynamics import regressor
-from robotid_ros.core.model.parameters import in_effort_unit
+from robotid_ros.core.model.robot import in_effort_unit
 from robotid_ros.core.model.settings import ElasticSettings
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.verdict import (

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from robotid_ros.core.model import build_robot, RobotSettings
-from robotid_ros.core.model.parameters import INERTIAL
+from robotid_ros.core.model.robot import INERTIAL
 from robotid_ros.core.parameters.physical_consistency import link_coordinates, UPPER
 from robotid_ros.files.atomic import write_text
 from robotid_ros.files.configuration import from_mapping, read_mapping, read_urdf

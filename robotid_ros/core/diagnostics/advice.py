@@ -20,8 +20,7 @@ from ..finding_codes import finding
 from ..findings import Finding
 from ..model.base_parameters import BaseParameters
 from ..model.dynamics import regressor
-from ..model.parameters import INERTIAL
-from ..model.robot import Robot
+from ..model.robot import INERTIAL, Robot
 from ..regression.observation_system import decimate, Rows
 from ..signals.samples import Samples
 from .plausibility import efforts_over_prior

@@ -12,8 +12,7 @@ from ..findings import Finding
 from ..model.base_parameters import BaseParameters
 from ..model.dynamics import regressor
 from ..model.friction import OF_POSITION, TERMS
-from ..model.parameters import INERTIAL
-from ..model.robot import ElasticRobot, Robot
+from ..model.robot import ElasticRobot, INERTIAL, Robot
 from ..regression.estimate import Estimate
 from ..regression.least_squares import scaled_least_squares
 from ..regression.observation_system import Rows

@@ -18,8 +18,7 @@ from ..arrays import Array, diagonal_scale, SINGULAR
 from ..model.base_parameters import BaseParameters
 from ..model.dynamics import regressor
 from ..model.friction import OF_POSITION
-from ..model.parameters import INERTIAL
-from ..model.robot import Robot
+from ..model.robot import INERTIAL, Robot
 from ..regression.observation_system import folds, Rows
 
 Mask = npt.NDArray[np.bool_]

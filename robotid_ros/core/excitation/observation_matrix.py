@@ -18,8 +18,7 @@ from ..arrays import Array
 from ..model.dynamics import drive_columns
 from ..model.friction import FrictionTerm, SYMMETRIC
 from ..model.inertial_columns import LINEAR, QUADRATIC
-from ..model.parameters import PINOCCHIO_ORDER
-from ..model.robot import Robot, Transmission
+from ..model.robot import PINOCCHIO_ORDER, Robot, Transmission
 from .trajectory import Motion
 
 STEP = 1e-6  # of differences of friction, above rounding, below any shape [rad/s or m/s]

@@ -13,8 +13,7 @@ from ...exceptions import ConfigurationError, FEW, shortened, UnknownNameError
 from ..arrays import Array, whitening
 from ..model.base_parameters import base_parameters, reduce_by_qr
 from ..model.dynamics import regressor
-from ..model.parameters import PINOCCHIO_ORDER
-from ..model.robot import Robot
+from ..model.robot import PINOCCHIO_ORDER, Robot
 from .collision_scene import body_frame, CollisionScene
 from .limits import apply_margins, motion_limits
 from .observation_matrix import ObservationModel, ObservedMotion

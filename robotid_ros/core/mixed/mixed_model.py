@@ -11,8 +11,7 @@ import numpy.typing as npt
 from ..arrays import Array
 from ..model.base_parameters import BaseParameters
 from ..model.friction import PLAIN_SYMBOLS, SHRUNK, TERMS
-from ..model.parameters import INERTIAL
-from ..model.robot import Robot
+from ..model.robot import INERTIAL, Robot
 from ..model.robot_builder import with_friction
 from ..regression.least_squares import Penalty, scaled_least_squares
 from ..regression.observation_system import folds, System

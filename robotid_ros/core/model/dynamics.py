@@ -11,8 +11,7 @@ from ...exceptions import ConfigurationError
 from ..arrays import Array
 from .friction import FrictionTerm, PLAIN
 from .inertial_columns import inertial_columns
-from .parameters import to_pinocchio
-from .robot import ElasticRobot, Robot, Transmission
+from .robot import ElasticRobot, Robot, to_pinocchio, Transmission
 
 # Least mass over first moment [1/m] that Pinocchio gets. A lighter link is no body but a column of
 # a base parameter; at 1e-8, the weight of the mass and the rounding of its long lever are alike.

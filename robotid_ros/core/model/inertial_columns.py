@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pinocchio
 
 from ..arrays import Array
-from .parameters import PINOCCHIO_ORDER
+from .robot import PINOCCHIO_ORDER
 
 Mask = npt.NDArray[np.bool_]
 BLOCK_SIZE = 1024  # samples whose vectors stay in the processor's cache, and calls are few

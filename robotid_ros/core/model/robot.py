@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 import dataclasses
 from functools import cached_property
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,10 +15,47 @@ from ...exceptions import ConfigurationError, UnknownNameError
 from ..arrays import Array
 from ..findings import Finding
 from .friction import FrictionTerm, make_terms
-from .parameters import INERTIAL, Parameter
 
+INERTIAL = ('XX', 'XY', 'XZ', 'YY', 'YZ', 'ZZ', 'MX', 'MY', 'MZ', 'M')
+INERTIAL_UNITS = ('kg·m²',) * 6 + ('kg·m',) * 3 + ('kg',)
+INERTIAL_SYMBOLS = tuple(zip(INERTIAL, INERTIAL_UNITS, strict=True))
+# Pinocchio: m mx my mz Ixx Ixy Iyy Ixz Iyz Izz, at the joint frame like ours.
+PINOCCHIO_ORDER = np.array([4, 5, 7, 6, 8, 9, 1, 2, 3, 0])
+PINOCCHIO_ORDER.flags.writeable = False
 # Friction of a motor that drives several joints, and the spring of an elastic one.
 COUPLED_FRICTION, SPRING = make_terms(('viscous', 'coulomb'), {}), make_terms(('spring',), {})
+
+
+@dataclasses.dataclass(frozen=True)
+class Parameter:
+    """One standard parameter of a robot."""
+
+    name: str  # symbol and number, 'ZZ1'; couplings carry the numbers of their joints, 'Ia56'
+    symbol: str  # 'ZZ'
+    unit: str  # SI, joint side
+    joint: str  # name of the joint, or of the coupling, that it belongs to
+
+
+def in_effort_unit(unit: str, effort: str) -> str:
+    """Return a unit where efforts are in `effort`, '?': unknown, '': N·m or N; kg·m² is N·m·s²."""
+    if not effort:
+        return unit
+    symbol = 'effort' if effort == '?' else effort
+    if mechanical := {'kg·m²': 's²', 'kg·m': 's²/m', 'kg': 's²/m²'}.get(unit):
+        return f'{symbol}·{mechanical}'
+    return re.sub('^(N·m|N)(?=[·/]|$)', lambda _: symbol, unit)
+
+
+def from_pinocchio(dynamic: Array) -> Array:
+    """Reorder Pinocchio's ten parameters `(..., 10)` into `XX XY XZ YY YZ ZZ MX MY MZ M`."""
+    return np.asarray(dynamic)[..., PINOCCHIO_ORDER]
+
+
+def to_pinocchio(inertial: Array) -> Array:
+    """Reorder `XX XY XZ YY YZ ZZ MX MY MZ M` `(..., 10)` into Pinocchio's dynamic parameters."""
+    dynamic = np.empty_like(np.asarray(inertial, dtype=float))
+    dynamic[..., PINOCCHIO_ORDER] = inertial
+    return dynamic
 
 
 @dataclasses.dataclass(frozen=True)

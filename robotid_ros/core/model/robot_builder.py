@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sized
+from collections.abc import Iterable, Mapping, Sized
 import dataclasses
 from itertools import chain
 import math
@@ -17,8 +17,18 @@ from ..arrays import Array, frozen
 from ..finding_codes import finding
 from ..findings import Finding
 from .friction import DESCRIBED, FrictionTerm, LINK_SIDE_SUFFIX, make_terms, PLAIN, TERMS
-from .parameters import drive_symbols, from_pinocchio, INERTIAL, numbered, Parameter
-from .robot import COUPLED_FRICTION, Coupling, ElasticRobot, Follower, Limits, Robot
+from .robot import (
+    COUPLED_FRICTION,
+    Coupling,
+    ElasticRobot,
+    Follower,
+    from_pinocchio,
+    INERTIAL,
+    INERTIAL_SYMBOLS,
+    Limits,
+    Parameter,
+    Robot,
+)
 from .settings import RobotSettings
 from .urdf_parsing import (
     check_tree,
@@ -280,6 +290,26 @@ def _attribute(chosen: list[ElementTree.Element], tag: str, key: str, default: f
                 f"{tag} {key} of joint {joint.get('name')} is '{text}': it must be a number"
             ) from error
     return np.array(result)
+
+
+def numbered(
+    number: int | str, joint: str, symbols: Iterable[tuple[str, str]] = INERTIAL_SYMBOLS
+) -> list[Parameter]:
+    """Return parameters by symbol and unit, of a link by default, with its joint's number."""
+    return [Parameter(f'{symbol}{number}', symbol, unit, joint) for symbol, unit in symbols]
+
+
+def drive_symbols(
+    terms: Terms, prismatic: bool, rotor_inertia: bool = False
+) -> list[tuple[str, str]]:
+    """Return symbol and unit of a joint's rotor inertia, if asked for, and friction parameters."""
+    force, length = ('N', 'm') if prismatic else ('N·m', 'rad')
+    rotor = [('Ia', 'kg' if prismatic else 'kg·m²')] if rotor_inertia else []
+    return rotor + [
+        (symbol, term.kind.unit.format(f=force, l=length))
+        for term in terms
+        for symbol in term.kind.symbols
+    ]
 
 
 def _parameters(

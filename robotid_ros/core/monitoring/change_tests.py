@@ -12,8 +12,7 @@ import numpy.typing as npt
 from ..arrays import Array, ReadOnlyArrays
 from ..model.dynamics import regressor
 from ..model.friction import OF_POSITION
-from ..model.parameters import INERTIAL
-from ..model.robot import Robot
+from ..model.robot import INERTIAL, Robot
 from ..regression.observation_system import triangular_factor
 
 FRICTION, OFFSET, PAYLOAD = 'friction', 'offset', 'payload'

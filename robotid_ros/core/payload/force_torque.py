@@ -17,8 +17,7 @@ from ...exceptions import RecordingError
 from ..arrays import Array, PREDICTED, ReadOnlyArrays
 from ..excitation.collision_scene import BodyFrame
 from ..model.inertial_columns import LINEAR, QUADRATIC
-from ..model.parameters import INERTIAL, PINOCCHIO_ORDER
-from ..model.robot import Robot
+from ..model.robot import INERTIAL, PINOCCHIO_ORDER, Robot
 from .payload import nearest_possible, open_factors, OPEN_SHARE, Payload, SIGNIFICANT, UPPER
 
 # A sensor measures what acts on it, or what it exerts.

@@ -16,8 +16,7 @@ from ..findings import Finding
 from ..identification_settings import IdentificationSettings
 from ..model.base_parameters import base_parameters, BaseParameters
 from ..model.dynamics import regressor
-from ..model.parameters import INERTIAL, INERTIAL_UNITS
-from ..model.robot import Robot
+from ..model.robot import INERTIAL, INERTIAL_UNITS, Robot
 from ..parameters.physical_consistency import (
     BodyPrior,
     consistent_parameters,

@@ -13,8 +13,7 @@ from ..arrays import Array, ReadOnlyArrays
 from ..model.base_parameters import BaseParameters
 from ..model.dynamics import inverse_dynamics
 from ..model.friction import OF_POSITION
-from ..model.parameters import INERTIAL
-from ..model.robot import ElasticRobot, Robot
+from ..model.robot import ElasticRobot, INERTIAL, Robot
 from ..signals.samples import Samples
 from .estimate import ResultTable
 from .observation_system import decimate, Rows

@@ -12,7 +12,7 @@ from scipy.linalg import block_diag
 from scipy.special import chdtrc
 
 from ..arrays import Array, diagonal_scale
-from ..model.parameters import INERTIAL
+from ..model.robot import INERTIAL
 from .observation_system import read_only, Rows, System
 
 if TYPE_CHECKING:

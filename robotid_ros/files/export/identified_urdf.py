@@ -13,7 +13,7 @@ from ...core.arrays import Array
 from ...core.finding_codes import render
 from ...core.model import Robot
 from ...core.model.friction import TERMS
-from ...core.model.parameters import INERTIAL
+from ...core.model.robot import INERTIAL
 from ...core.model.urdf_parsing import parse_urdf, snap_angles
 from ...core.parameters.physical_consistency import mass_properties, pseudo_inertia
 from ...core.parameters.plain_friction import plain_friction, PlainFriction

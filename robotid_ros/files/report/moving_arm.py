@@ -13,7 +13,7 @@ from ...core.excitation.observation_matrix import KinematicTree
 from ...core.excitation.settings import Workspace
 from ...core.excitation.trajectory import Trajectory
 from ...core.model import Robot
-from ...core.model.parameters import INERTIAL
+from ...core.model.robot import INERTIAL
 from ...core.parameters.physical_consistency import mass_properties, pseudo_inertia
 from ..results import Results
 from .page import GOOD_PERCENT

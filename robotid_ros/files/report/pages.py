@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TYPE_CHECKING
 from bokeh import models
 import numpy as np
 
-from ...core.model.parameters import in_effort_unit
+from ...core.model.robot import in_effort_unit
 from ..results import (
     BASE,
     CheckedParameters,

@@ -5,7 +5,7 @@ import pinocchio
 import pytest
 
 from robotid_ros.core.model.inertial_columns import BLOCK_SIZE, inertial_columns
-from robotid_ros.core.model.parameters import PINOCCHIO_ORDER
+from robotid_ros.core.model.robot import PINOCCHIO_ORDER
 
 
 def tree(joints, seed):

@@ -8,7 +8,7 @@ import pytest
 
 from robotid_ros.core.finding_codes import select
 from robotid_ros.core.model import build_robot, CoupledMotorSettings, RobotSettings
-from robotid_ros.core.model.parameters import from_pinocchio, to_pinocchio
+from robotid_ros.core.model.robot import from_pinocchio, to_pinocchio
 from robotid_ros.exceptions import ConfigurationError, ModelError, UnknownNameError
 
 from .arms import arm, urdf

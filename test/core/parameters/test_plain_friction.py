@@ -10,7 +10,7 @@ from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, CoupledMotorSettings, RobotSettings
 from robotid_ros.core.model.dynamics import inverse_dynamics
 from robotid_ros.core.model.friction import TERMS
-from robotid_ros.core.model.parameters import INERTIAL
+from robotid_ros.core.model.robot import INERTIAL
 from robotid_ros.core.parameters.plain_friction import plain_equivalent, plain_friction
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.pipeline.observation import LogSet

@@ -5,7 +5,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from robotid_ros.core.model.parameters import from_pinocchio
+from robotid_ros.core.model.robot import from_pinocchio
 from robotid_ros.core.parameters.physical_consistency import pseudo_inertia
 from robotid_ros.core.payload.payload import CENTRAL, central_gradient, frame_change, Payload
 

@@ -9,7 +9,7 @@ from robotid_ros.core.finding_codes import select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, regressor, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
-from robotid_ros.core.model.parameters import INERTIAL
+from robotid_ros.core.model.robot import INERTIAL
 from robotid_ros.core.parameters.standard import basic_solution
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.pipeline.validation import validate

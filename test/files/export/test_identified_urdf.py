@@ -10,7 +10,7 @@ import pytest
 
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.dynamics import inverse_dynamics
-from robotid_ros.core.model.parameters import INERTIAL
+from robotid_ros.core.model.robot import INERTIAL
 from robotid_ros.core.parameters.physical_consistency import inertial_parameters
 from robotid_ros.exceptions import ModelError
 from robotid_ros.files.export.bodies import is_physical

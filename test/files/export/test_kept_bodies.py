@@ -10,7 +10,7 @@ import pinocchio as pin
 import pytest
 
 from robotid_ros.core.model import build_robot, RobotSettings
-from robotid_ros.core.model.parameters import INERTIAL
+from robotid_ros.core.model.robot import INERTIAL
 from robotid_ros.core.parameters.physical_consistency import link_coordinates, UPPER
 from robotid_ros.files.export.bodies import distribute, is_physical, own_bodies
 from robotid_ros.files.export.identified_urdf import identified_urdf
