@@ -221,12 +221,12 @@ class BodyLoops:
     def unstable_joints(self) -> list[str]:
         """Return the joints whose gains are too high for their bodies; none if all is stable."""
         gains, loops = self._gains[:, self._held], self._loops
-        own = {'newest': self._newest}
-        growth = largest_eigenvalue(self._mass, gains, *loops, damping=self._damping, **own)
+        newest = self._newest
+        growth = largest_eigenvalue(self._mass, gains, *loops, 1.0, self._damping, newest)
         if (growth < 1.0).all():
             return []
         free, single = self._free[..., None, None], self._damping[:, None]
-        growth = largest_eigenvalue(free, gains.T[..., None], *loops, damping=single, **own)
+        growth = largest_eigenvalue(free, gains.T[..., None], *loops, 1.0, single, newest)
         most = growth.max(axis=0)
         return [self._names[j] for j in np.flatnonzero((most >= 1.0) | (most == most.max()))]
 
