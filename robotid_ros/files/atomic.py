@@ -135,11 +135,7 @@ def nearest_file(path: str | Path) -> str:
 
 
 def open_regular(path: str | Path) -> BinaryIO:
-    """
-    Open a file for reading, unless it is a device or a pipe, which may never end.
-
-    Raises FileError where it is missing, not readable or not a regular file.
-    """
+    """Open a regular file for reading, as devices and pipes may never end; else FileError."""
     with file_errors(path):
         # Without waiting for someone to write to a pipe.
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | getattr(os, 'O_BINARY', 0))

@@ -41,11 +41,7 @@ def check_unpacked(path: Path, size: int) -> None:
 
 
 def unpack(data: bytes, kind: str, limit: int) -> bytes:
-    """
-    Undo a compression, 'zstd', 'lz4', 'bz2' or '' for none.
-
-    Raises ValueError where it is damaged, of another kind or holds more than `limit` bytes.
-    """
+    """Undo 'zstd', 'lz4', 'bz2' or '', none; ValueError: damaged, another, more than `limit`."""
     if not kind:
         return data
     # One byte more than may be: whether there is more shows only so.

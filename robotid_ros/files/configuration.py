@@ -79,12 +79,7 @@ def load_with_mapping(path: str | Path) -> tuple[dict[str, Any], Configuration]:
 
 
 def read_mapping(path: str | Path) -> dict[str, Any]:
-    """
-    Read the groups below `/**: ros__parameters:`, unchecked; a recording stores them so.
-
-    Raises FileError where the file is missing; ConfigurationError where it is not YAML, or not a
-    parameter file.
-    """
+    """Read the groups below `/**: ros__parameters:`, unchecked; what is wrong as of `load`."""
     content = parse_yaml(read_text(path), str(path))
     shape = (
         "it must hold '/**:', below it 'ros__parameters:', below that the groups, as 'robotid "

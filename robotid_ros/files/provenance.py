@@ -20,11 +20,7 @@ def versions() -> dict[str, str]:
 
 
 def hash_of_recording(source: str) -> str:
-    """
-    Return the SHA-256 of a recording's file; '' where it is no file of ours to read.
-
-    That of a folder is the one of its files' names and contents, in the order of the names.
-    """
+    """Return the SHA-256 of a file, or of the sorted files of a folder; '' where there is none."""
     path, digest = Path(source), hashlib.sha256()
     try:
         folder = bool(source) and path.is_dir()

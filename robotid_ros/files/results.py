@@ -256,11 +256,7 @@ def prediction_text(results: Results) -> str:
 
 
 def base_covariance(results: Results) -> np.ndarray:
-    """
-    Return the covariance of the base parameters, (b, b).
-
-    ConfigurationError: files of early versions do not hold it.
-    """
+    """Return the covariance of base parameters (b, b); ConfigurationError: old files lack it."""
     lower, size = results.quality.get('correlation') or (), len(results.base)
     if len(lower) != size:
         raise ConfigurationError(
@@ -274,11 +270,7 @@ def base_covariance(results: Results) -> np.ndarray:
 
 
 def known_of(results: Results) -> Known:
-    """
-    Return what results know of a robot, for the design of its next motion.
-
-    ConfigurationError: files of early versions do not hold the covariance, or the duration.
-    """
+    """Return what is known for the next design; ConfigurationError: old files lack it."""
     data, rows = results.data, results.identification
     try:
         logs = data.get('logs', [data])
@@ -380,12 +372,7 @@ def differences(first: Sequence[Entry], second: Sequence[Entry]) -> list[Differe
 
 
 def write_results(results: Results, folder: str | Path) -> Path:
-    """
-    Write `parameters.yaml` and `torques.npz`.
-
-    Every number reads back bit for bit. Returns the path of `parameters.yaml`; raises FileError
-    where the folder cannot be written.
-    """
+    """Write `parameters.yaml`, whose path is returned, and `torques.npz`, exact to the bit."""
     plain = {f.name: to_plain(getattr(results, f.name)) for f in dataclasses.fields(results)}
     plain['findings'] = [to_plain(as_data(found)) for found in results.findings]
     del plain['torques'], plain['verification']
@@ -400,11 +387,7 @@ def results_folder(path: str | Path) -> Path:
 
 
 def read_results(path: str | Path) -> Results:
-    """
-    Read `parameters.yaml`, or the folder that holds it; torques too when they are beside it.
-
-    Raises FileError where it is missing, or not what `write_results` writes.
-    """
+    """Read `parameters.yaml`, or its folder, and what is beside it; FileError: none such."""
     path = Path(path, PARAMETERS) if Path(path).is_dir() else Path(path)
     if not path.exists():
         raise FileError(

@@ -26,11 +26,7 @@ def write_design(path: str | Path, design: Design, *, overwrite: bool = True) ->
 
 
 def save_design(folder: str | Path, robot: str, design: Design) -> Path:
-    """
-    Write a design into a folder, under the robot's name and the trajectory's hash.
-
-    Nothing is replaced: the file of before is returned where it holds the same design.
-    """
+    """Write a design under the robot's name and its hash, or return the file that holds it."""
     text, name = dump_design(design), f'{robot or "robot"}_trajectory_{design.trajectory.hash}'
     for path in new_names(Path(folder, f'{name}.yaml')):
         if not path.exists():

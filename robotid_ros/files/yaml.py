@@ -143,11 +143,7 @@ def to_plain(value: Any, change: Callable[[Any], Any] = lambda value: value) -> 
 
 
 def from_plain(kind: type[T], values: Mapping[str, Any]) -> T:
-    """
-    Make a dataclass of plain values of the types it declares, those inside it likewise.
-
-    Raises TypeError where a field is missing, unknown or of another type; names it.
-    """
+    """Make a dataclass of plain values of the declared types; TypeError names a wrong field."""
     hints = get_type_hints(kind)
     return kind(**{name: _made(hints.get(name), value, name) for name, value in values.items()})
 

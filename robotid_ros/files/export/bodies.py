@@ -20,7 +20,7 @@ from ...core.model.urdf_parsing import parse_urdf, snap_angles
 from ...exceptions import shortened
 from ...plant import urdf_reading
 from ..text_template import text_templates
-from .identified_model import Drive, drives_of, explain_losses, IdentifiedModel
+from .identified_model import Drive, drives_of, EVERYTHING, explain_losses, IdentifiedModel
 
 TEMPLATES = Path(__file__).parent / 'descriptions'
 # Least mass [kg] and principal moment [kg·m²] of a moving link: simulators refuse zeros. Least
@@ -138,7 +138,7 @@ class Parts(NamedTuple):
     notes: list[str]  # of what is lost, and of bodies that none can be
 
 
-def read_parts(model: IdentifiedModel, kept: Set[str] = frozenset()) -> Parts:
+def read_parts(model: IdentifiedModel, kept: Set[str] = EVERYTHING) -> Parts:
     """Return the parts of an identified robot in a format that keeps some of its model."""
     root, robot = parse_urdf(model.robot.urdf), model.robot
     snap_angles(root)

@@ -72,11 +72,7 @@ class IdentifiedModel:
 
 
 def read_identified_model(path: str | Path) -> IdentifiedModel:
-    """
-    Read what an identification has written: parameters.yaml with identified.urdf beside it.
-
-    `path` is that file or the folder; RobotIdError: one is missing or cannot be read.
-    """
+    """Read parameters.yaml, or its folder, and identified.urdf beside it; or a RobotIdError."""
     results = read_results(path)
     values = dict(results.model)
     if not values:  # of results that do not hold their own
@@ -129,9 +125,9 @@ def model_settings(robot: Robot) -> dict[str, Any]:
 
 
 # Parts of the model that a format may hold.
-FRICTION, OFFSETS, SPRINGS = 'friction', 'offsets', 'springs'
+OFFSETS, SPRINGS = 'offsets', 'springs'
 ROTORS, COUPLINGS, GRAVITY, SERVOS = 'rotors', 'couplings', 'gravity', 'servos'
-EVERYTHING = frozenset({FRICTION, OFFSETS, SPRINGS, ROTORS, COUPLINGS, GRAVITY, SERVOS})
+EVERYTHING = frozenset({OFFSETS, SPRINGS, ROTORS, COUPLINGS, GRAVITY, SERVOS})
 
 
 @dataclass(frozen=True)
@@ -154,11 +150,7 @@ def values_by_joint(robot: Robot, chi: np.ndarray) -> dict[str, dict[str, float]
 
 
 def drives_of(model: IdentifiedModel) -> dict[str, Drive]:
-    """
-    Return the drives of the identified joints, of the couplings, and of joints that mimic.
-
-    What drags at a joint that mimics an identified one is part of that one's friction.
-    """
+    """Return the drives of joints and couplings; one that mimics is part of its leader's."""
     values = values_by_joint(model.robot, model.chi)
     found = {follower.name: Drive() for follower in model.robot.followers}
     for name, plain in model.plain_friction.items():
@@ -168,12 +160,7 @@ def drives_of(model: IdentifiedModel) -> dict[str, Drive]:
 
 
 def explain_losses(model: IdentifiedModel, kept: Set[str]) -> list[str]:
-    """
-    Say in sentences what of a model has no place in a format.
-
-    It keeps some of FRICTION (plain, see `plain_friction`), OFFSETS, SPRINGS, ROTORS, COUPLINGS,
-    GRAVITY, SERVOS.
-    """
+    """Say what has no place in a format that keeps plain friction and some of EVERYTHING."""
     robot, found = model.robot, [*model.notes]
     if isinstance(robot, ElasticRobot):
         joints = shortened([robot.joints[j] for j in robot.elastic_joints])
@@ -194,7 +181,32 @@ def explain_losses(model: IdentifiedModel, kept: Set[str]) -> list[str]:
                 'the bias of servos is left out: add it to the positions that are commanded'
             )
         return found
-    found += _friction_losses(model, kept)
+    offsets = []
+    for name, each in model.plain_friction.items():
+        force, rate = _units(robot, name)
+        if name not in robot.joints and COUPLINGS not in kept:
+            continue
+        if each.offset and OFFSETS not in kept:
+            offsets.append(f'{name} {each.offset:.4g} {force}')
+        if each.exact:
+            continue
+        values = f'damping {each.viscous:.4g} {rate}, dry friction {each.coulomb:.4g} {force}'
+        if each.offset:
+            values += f', offset {each.offset:.4g} {force}'
+            values += '' if OFFSETS in kept else ' (left out)'
+        terms = ['viscous', 'coulomb']  # of a motor that turns several joints
+        if name in robot.joints:
+            terms = friction_terms(robot, robot.joints.index(name))
+        found.append(
+            f'{name}: {values} stand for {", ".join(terms)} and differ by up to '
+            f'{describe_difference(robot, name, each)}'
+        )
+    if offsets:
+        found.append(f'constant torques (offset) are left out: {", ".join(offsets)}')
+    pairs = zip(robot.joints, robot.friction, strict=True)
+    sprung = [joint for joint, own in pairs if any(term.name == 'spring' for term in own)]
+    if sprung and SPRINGS not in kept:
+        found.append(f'springs of the joints (spring) are left out: {shortened(sprung)}')
     if GRAVITY not in kept and not np.allclose(robot.gravity, (0.0, 0.0, -9.81)):
         found.append(f'gravity was {robot.gravity.tolist()} m/s² in the base frame: set it there')
     if not robot.gravity.any():
@@ -227,37 +239,3 @@ def _units(robot: Robot, drive: str) -> tuple[str, str]:
     """Return the units of dry and of viscous friction."""
     linear = drive in robot.joints and robot.prismatic[robot.joints.index(drive)]
     return ('N', 'N·s/m') if linear else ('N·m', 'N·m·s/rad')
-
-
-def _friction_losses(model: IdentifiedModel, kept: Set[str]) -> list[str]:
-    robot = model.robot
-    if FRICTION not in kept:
-        text = ', '.join(dict.fromkeys(term.name for terms in robot.friction for term in terms))
-        return [f'friction and other torques of the joints are left out: {text}'] if text else []
-    found, offsets = [], []
-    for name, each in model.plain_friction.items():
-        force, rate = _units(robot, name)
-        if name not in robot.joints and COUPLINGS not in kept:
-            continue
-        if each.offset and OFFSETS not in kept:
-            offsets.append(f'{name} {each.offset:.4g} {force}')
-        if each.exact:
-            continue
-        values = f'damping {each.viscous:.4g} {rate}, dry friction {each.coulomb:.4g} {force}'
-        if each.offset:
-            values += f', offset {each.offset:.4g} {force}'
-            values += '' if OFFSETS in kept else ' (left out)'
-        terms = ['viscous', 'coulomb']  # of a motor that turns several joints
-        if name in robot.joints:
-            terms = friction_terms(robot, robot.joints.index(name))
-        found.append(
-            f'{name}: {values} stand for {", ".join(terms)} and differ by up to '
-            f'{describe_difference(robot, name, each)}'
-        )
-    if offsets:
-        found.append(f'constant torques (offset) are left out: {", ".join(offsets)}')
-    pairs = zip(robot.joints, robot.friction, strict=True)
-    sprung = [joint for joint, own in pairs if any(term.name == 'spring' for term in own)]
-    if sprung and SPRINGS not in kept:
-        found.append(f'springs of the joints (spring) are left out: {shortened(sprung)}')
-    return found

@@ -23,7 +23,6 @@ from .bodies import comment, distribute, own_bodies
 from .identified_model import (
     describe_difference,
     explain_losses,
-    FRICTION,
     friction_terms,
     IdentifiedModel,
     ROTORS,
@@ -40,7 +39,7 @@ _DECLARATION = re.compile(r'\s*<\?xml.*?\?>')
 
 def urdf(model: IdentifiedModel) -> tuple[str, list[str]]:
     """Write the identified description, with a comment on what it does not hold; return both."""
-    notes = explain_losses(model, {FRICTION, ROTORS})
+    notes = explain_losses(model, {ROTORS})
     if model.robot.rotor_inertia:
         notes.insert(0, ROTOR_NOTE)
     notes += map(render, snap_angles(parse_urdf(model.robot.urdf)))

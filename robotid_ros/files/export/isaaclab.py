@@ -16,7 +16,7 @@ import numpy as np
 
 from ...exceptions import shortened
 from .bodies import read_parts, render_description, spaced
-from .identified_model import FRICTION, IdentifiedModel, ROTORS, SERVOS
+from .identified_model import IdentifiedModel, ROTORS, SERVOS
 
 # Shapes of USD have this size, which a scale changes.
 SOLIDS = {'box': 'Cube', 'cylinder': 'Cylinder', 'capsule': 'Capsule', 'sphere': 'Sphere'}
@@ -25,7 +25,7 @@ SOLIDS = {'box': 'Cube', 'cylinder': 'Cylinder', 'capsule': 'Capsule', 'sphere':
 def isaaclab(model: IdentifiedModel) -> tuple[dict[str, str], list[str]]:
     """Write an identified robot as USD and its configuration, and sentences on what they lack."""
     model = model.for_simulation
-    parts = read_parts(model, {FRICTION, ROTORS, SERVOS})
+    parts = read_parts(model, {ROTORS, SERVOS})
     robot, servos = model.robot, model.servos
     bodies, joints, drives, notes = parts.bodies, parts.joints, parts.drives, parts.notes
     links = _identifiers(link for body in bodies for link in body.links)

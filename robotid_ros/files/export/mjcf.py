@@ -20,7 +20,7 @@ from ...plant.urdf_reading import JOINT_TYPES, MOMENTS, principal_inertia
 from ..atomic import file_errors
 from ..configuration import from_mapping, resolve
 from .bodies import read_parts, render_description, Shape, spaced
-from .identified_model import EVERYTHING, FRICTION, IdentifiedModel, SPRINGS
+from .identified_model import IdentifiedModel, SPRINGS
 
 PACKAGE = 'package://'
 MESHES = ('.stl', '.obj', '.msh')  # that MuJoCo reads
@@ -39,7 +39,7 @@ def mjcf(model: IdentifiedModel, folders: Sequence[str | Path] = ()) -> tuple[st
     Joints with servos get position actuators, others motors.
     """
     model = model.for_simulation
-    parts = read_parts(model, EVERYTHING)
+    parts = read_parts(model)
     bodies, shapes, notes = parts.bodies, parts.shapes, parts.notes
     with contextlib.suppress(RobotIdError):
         workspace = from_mapping(model.results.settings).excitation.workspace
@@ -96,7 +96,7 @@ WORLD, JOINT_SUFFIX = 'world', '_joint'
 def sdf(model: IdentifiedModel) -> tuple[str, list[str]]:
     """Write an identified robot as SDFormat, with a comment on what it lacks; return both."""
     model = model.for_simulation
-    parts = read_parts(model, {FRICTION, SPRINGS})
+    parts = read_parts(model, {SPRINGS})
     links = {name for body in parts.bodies for name in body.links}
     rows = []
     for body in parts.bodies:

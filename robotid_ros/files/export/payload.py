@@ -110,11 +110,7 @@ def read_body(path: str | Path) -> tuple[str, Array, Mapping[str, Any]]:
 
 
 def read_sensor(path: str | Path) -> SensorModel:
-    """
-    Read what `write_payload` wrote under `sensor`: the fields of a `SensorModel`.
-
-    FileError: it is missing, or no such file.
-    """
+    """Read the `sensor` that `write_payload` wrote; FileError: missing, or no such file."""
     content = parse_yaml(read_text(path), str(path))
     try:
         sensor = content['sensor']

@@ -39,11 +39,7 @@ DRIVE = ('inertia', 'viscous', 'dry', 'stiffness', 'offset')
 
 
 def ros2_controller(model: IdentifiedModel) -> tuple[dict[str, str], list[str]]:
-    """
-    Return the files of the package, by their paths, and sentences on what it does not hold.
-
-    ConfigurationError: the results are marked unusable.
-    """
+    """Return the package's files, and what they lack; ConfigurationError: unusable results."""
     if note := unusable_note(model.results):
         raise ConfigurationError(f'no controller is written: {note}')
     robot = model.robot.rigid if isinstance(model.robot, ElasticRobot) else model.robot

@@ -72,15 +72,13 @@ def servo_model(
     return IdentifiedModel(results, robot, chi, servos, tuple(notes), estimate)
 
 
-def possible_servos(
-    model: IdentifiedModel, count: int, seed: int = 0
-) -> Iterator[IdentifiedModel]:
+def possible_servos(model: IdentifiedModel, count: int) -> Iterator[IdentifiedModel]:
     """
     Yield the identified servos, and draws of them: normal by the covariance, none below zero.
 
     What is not determined keeps its fitted value in all: its ratios may be known well.
     """
-    found, rng = model.estimate, np.random.default_rng(seed)
+    found, rng = model.estimate, np.random.default_rng(0)
     assert found is not None
     kept = np.array([name in found.determined for name in found.names], dtype=bool)
     covariance = found.covariance * np.outer(kept, kept)
@@ -101,11 +99,7 @@ def save_servos(
     notes: Sequence[Finding] = (),
     command: str = '',
 ) -> dict[str, Any]:
-    """
-    Write `parameters.yaml`, `identified.xml` and the description; return what the first holds.
-
-    Raises FileError where the folder cannot be written.
-    """
+    """Write `parameters.yaml`, which is returned, `identified.xml` and the description."""
     robot = found.robot
     data = {
         'format': SERVO_FORMAT,
@@ -137,11 +131,7 @@ def save_servos(
 
 
 def read_servos(path: str | Path) -> IdentifiedModel | None:
-    """
-    Read what `--method commands` wrote; None where results are of another method.
-
-    Raises FileError where a file is missing or damaged.
-    """
+    """Read what `--method commands` wrote, None for other methods; FileError: it is damaged."""
     folder = results_folder(path)
     file = folder / PARAMETERS
     content = parse_yaml(read_text(file), str(file)) if file.exists() else None

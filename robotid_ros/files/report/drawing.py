@@ -171,11 +171,7 @@ def of_joints(columns: Sequence[Mapping[str, np.ndarray]], **shared: np.ndarray)
 
 
 def efforts(found: Sequence[PlacedMotion]) -> tuple[Any, Any]:
-    """
-    Draw measured and predicted effort of a joint, and the residual on an axis of its own.
-
-    The efforts of all joints are one source of data, thinned to what a page can hold.
-    """
+    """Draw efforts of a joint, and their residual below; thinned to what a page can hold."""
     joints = len(found[0].data.joints)
     rows = int(np.clip(NUMBERS // (3 * joints + 2), FEWEST_ROWS, MOST_ROWS))
     total = sum(len(phase.place) for phase in found)
@@ -222,11 +218,8 @@ def _of_phase(draw: Any, phase: PlacedMotion, rows: Any, **look: Any) -> None:
 
 
 def power_density(values: np.ndarray, rate: float, window: int) -> tuple[np.ndarray, np.ndarray]:
-    """
-    Return frequencies [Hz] and power densities of samples (N,), by Welch's method.
-
-    It is that of `scipy.signal`, which takes its time to import.
-    """
+    """Return frequencies [Hz] and power densities of samples (N,), by Welch's method."""
+    # Not by scipy.signal, which takes its time to import.
     size = min(window, len(values))
     hann = 0.5 - 0.5 * np.cos(2.0 * np.pi * np.arange(size) / size)
     parts = np.lib.stride_tricks.sliding_window_view(values, size)[:: size - size // 2]

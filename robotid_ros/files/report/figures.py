@@ -45,11 +45,7 @@ def draw_torques(data: Torques | Validation) -> Figure:
 
 
 def write_picture(path: str | Path, figure: Any) -> Path:
-    """
-    Write a figure of matplotlib; the name says the format.
-
-    FileError: the name says none of `FORMATS`, or the file cannot be written.
-    """
+    """Write a figure of matplotlib; the name says which of `FORMATS`, else FileError."""
     suffix = Path(path).suffix
     if suffix not in FORMATS:
         raise FileError(f"'{path}' is no picture: let its name end in {', '.join(FORMATS)}")
