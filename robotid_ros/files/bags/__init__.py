@@ -4,10 +4,4 @@ from .mcap_writer import BagWriter
 from .recording import ChunkedRecording, open_recording
 from .session import dump_session, RecordedSession
 
-__all__ = [
-    'BagWriter',
-    'ChunkedRecording',
-    'RecordedSession',
-    'dump_session',
-    'open_recording',
-]
+__all__ = ['BagWriter', 'ChunkedRecording', 'RecordedSession', 'dump_session', 'open_recording']

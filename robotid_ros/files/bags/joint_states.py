@@ -433,11 +433,7 @@ def select_joints(tables: Sequence[JointTable], joints: Sequence[str] | None) ->
     for table in ranked:
         if set(joints) <= set(table.joints):
             return table.columns(joints)
-    return _interpolate_together(ranked, joints)
-
-
-def _interpolate_together(ranked: Sequence[JointTable], joints: Sequence[str]) -> JointTable:
-    """Bring all publishers onto the stamps of the slowest; exact where they run in step."""
+    # All publishers on the stamps of the slowest; exact where they run in step.
     owners = {joint: next(t for t in ranked if joint in t.joints) for joint in joints}
     used = list({id(table): table for table in owners.values()}.values())
     slowest = min(used, key=lambda t: len(t.stamp))

@@ -136,10 +136,7 @@ class Decoder:
     """
 
     def __init__(
-        self,
-        typestore: Any,
-        message_type: str,
-        fault_of: Callable[[Layout], str] = lambda _: '',
+        self, typestore: Any, message_type: str, fault_of: Callable[[Layout], str] = lambda _: ''
     ):
         self.typestore, self.message_type, self._fault_of = typestore, message_type, fault_of
         self.layouts: list[Layout] = []

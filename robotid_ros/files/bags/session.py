@@ -35,7 +35,7 @@ from .messages import STATUS, STRING
 
 if TYPE_CHECKING:
     from ...core.excitation.trajectory import Trajectory
-    from .clock import Clock
+    from .recording import Clock
     from .storage import Bag
 
 SESSION_TOPIC = '/recorder/session'

@@ -6,6 +6,7 @@ import contextlib
 from dataclasses import dataclass
 import itertools
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,10 +20,9 @@ from ...exceptions import RobotIdError, shortened
 from ..formats.joint_table import FIELDS, JointTable
 from ..formats.read_options import DEFAULTS, ReadOptions
 from ..robot_description import summarise_description
-from .clock import Clock, correct_clock_chunks, on_one_clock
 from .joint_states import find_topic, read_joint_states, select_joints
 from .messages import CONTROLLER_STATE
-from .recording import CHUNK_DURATION, to_recording
+from .recording import CHUNK_DURATION, Clock, correct_clock_chunks, on_one_clock, to_recording
 from .session import (
     changed_gains,
     cut_notes,
@@ -38,8 +38,7 @@ MIN_MESSAGES = 0.25  # share of the fullest publisher's messages below which ano
 GAP_FACTOR = 1.8
 
 
-@dataclass(frozen=True)
-class Channel:
+class Channel(NamedTuple):
     """One joint: travel, and each quantity 'live', 'constant', '2 NaN' or 'absent'."""
 
     joint: str
@@ -49,8 +48,7 @@ class Channel:
     effort: str
 
 
-@dataclass(frozen=True)
-class TopicSummary:
+class TopicSummary(NamedTuple):
     """One topic: name, type, number of messages, mean rate [Hz] (0 below two messages)."""
 
     name: str
@@ -59,8 +57,7 @@ class TopicSummary:
     rate: float
 
 
-@dataclass(frozen=True)
-class Timing:
+class Timing(NamedTuple):
     """Stamps of the joint states."""
 
     rate: float  # usual, from the median interval [Hz]

@@ -47,35 +47,31 @@ def select(table: ColumnTable, quantity: str, pattern: str) -> Selection:
     members = _matches(table, pattern)
     if not members:
         parts = [_matches(table, part) for part in pattern.split(',')]
-        if not all(parts):
-            raise RecordingError(
-                f"'{table.source}' has no column '{pattern}' for {quantity} (its columns: "
-                f'{table.known}): correct --columns'
-            )
-        members = [*enumerate(name for part in parts for _, name in part)]
+        members = [*enumerate(name for part in parts for _, name in part)] if all(parts) else []
+    if not members:
+        raise RecordingError(
+            f"'{table.source}' has no column '{pattern}' for {quantity} (its columns: "
+            f'{table.known}): correct --columns'
+        )
     return Selection(pattern, tuple(members), understand(pattern) or NOTHING)
 
 
 def _matches(table: ColumnTable, pattern: str) -> list[tuple[Key, str]]:
     """Columns of one pattern, numbered where they have no number or name of their own."""
-    names = list(table.names)
+    names, arrays = list(table.names), table.arrays
     if pattern in names:
         return [(None, pattern)]
+    if pattern in arrays:
+        return [(table.places[name][1], name) for name in arrays[pattern]]
     part, (first, dots, last) = _SLICE.match(pattern), pattern.partition('..')
-    if pattern in table.arrays:
-        return [(table.places[name][1], name) for name in table.arrays[pattern]]
-    if part is not None and part['name'] in table.arrays:
+    if part is not None and part['name'] in arrays:
         start, stop = (int(part[k]) if part[k] else None for k in ('start', 'stop'))
-        return [*enumerate(table.arrays[part['name']][start:stop])]
+        return [*enumerate(arrays[part['name']][start:stop])]
     if dots and first in names and last in names:
         return [*enumerate(names[names.index(first) : names.index(last) + 1])]
     expression = re.escape(pattern).replace(r'\{i\}', r'(\d+)').replace(r'\{joint\}', '(.+)')
-    if expression == re.escape(pattern):
-        return []
-    found = ((re.fullmatch(expression, name), name) for name in names)
-    if '{joint}' in pattern:
-        return [(match[1], name) for match, name in found if match]
-    return sorted((int(match[1]), name) for match, name in found if match)
+    found = [(m[1], name) for name in names if (m := re.fullmatch(expression, name))]
+    return [*found] if '{joint}' in pattern else sorted((int(k), name) for k, name in found)
 
 
 def find(

@@ -36,46 +36,35 @@ def align_rows(stamp: np.ndarray, values: Values) -> tuple[np.ndarray, Values, l
     if not own.any():
         return stamp, values, notes  # which is refused where it is used
     apart = bool(lonely.sum() > MAX_LONELY * own.sum())
+    rows, back = np.arange(stamp.size), np.flatnonzero(np.diff(stamp) < 0) + 1
+    runs = np.split(rows, back)  # between which stamps grow
     # Efforts may come behind all positions, or before them, with times of their own.
-    if (np.diff(stamp) < 0).sum() > MAX_RESTARTS * (stamp.size - 1) or (
-        apart and not any(own[run].any() and lonely[run].any() for run in _runs(stamp))
+    if back.size > MAX_RESTARTS * (stamp.size - 1) or (
+        apart and not any(own[run].any() and lonely[run].any() for run in runs)
     ):
-        stamp, values = _taken(np.argsort(stamp, kind='stable'), stamp, values)
+        order = np.argsort(stamp, kind='stable')
+        stamp, values = stamp[order], {quantity: x[order] for quantity, x in values.items()}
+        own, lonely, runs = own[order], lonely[order], [rows]
         notes.append(finding('rows_sorted'))
-    if apart:
-        parts = [_joined(*_taken(run, stamp, values)) for run in _runs(stamp)]
-        stamp = np.concatenate([part for part, _ in parts])
-        values = {quantity: np.concatenate([v[quantity] for _, v in parts]) for quantity in values}
-        notes.append(finding('rows_interpolated'))
-    elif not (own | lonely).all():
-        held = np.isfinite(values['position']) | np.isfinite(values['effort'])
-        stamp, values = _taken(np.flatnonzero(held.any(axis=1)), stamp, values)
-        notes.append(finding('rows_without_states', count=own.size - stamp.size))
-    return stamp, values, notes
-
-
-def _runs(stamp: np.ndarray) -> list[np.ndarray]:
-    """Return the rows between which stamps grow."""
-    return np.split(np.arange(stamp.size), np.flatnonzero(np.diff(stamp) < 0) + 1)
-
-
-def _taken(rows: np.ndarray, stamp: np.ndarray, values: Values) -> tuple[np.ndarray, Values]:
-    return stamp[rows], {quantity: array[rows] for quantity, array in values.items()}
-
-
-def _joined(stamp: np.ndarray, values: Values) -> tuple[np.ndarray, Values]:
-    """Interpolate all else onto the rows that hold positions; stamps grow."""
-    own = np.isfinite(values['position']).any(axis=1)
+    if not apart:
+        held = own | lonely
+        if not held.all():
+            notes.append(finding('rows_without_states', count=int((~held).sum())))
+        return stamp[held], {quantity: x[held] for quantity, x in values.items()}, notes
+    # Of each run all else is interpolated onto the rows that hold positions.
+    found = {quantity: np.full(x.shape, math.nan) for quantity, x in values.items()}
+    found['position'] = values['position']
     time = (stamp - stamp[0]).astype(float)
-    result = {'position': values['position'][own]}
-    for quantity in values.keys() - result.keys():
-        found = np.full(result['position'].shape, math.nan)
-        for k, column in enumerate(values[quantity].T):
-            known = np.isfinite(column)
-            if known.any():
-                found[:, k] = np.interp(time[own], time[known], column[known], math.nan, math.nan)
-        result[quantity] = found
-    return stamp[own], result
+    for run in runs:
+        wanted = run[own[run]]
+        for quantity in values.keys() - {'position'}:
+            for k, column in enumerate(values[quantity].T):
+                known = run[np.isfinite(column[run])]
+                if known.size:
+                    each = time[wanted], time[known], column[known]
+                    found[quantity][wanted, k] = np.interp(*each, math.nan, math.nan)
+    notes.append(finding('rows_interpolated'))
+    return stamp[own], {quantity: x[own] for quantity, x in found.items()}, notes
 
 
 # Seconds since 1970 that a ROS time can hold.

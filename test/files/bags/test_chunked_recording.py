@@ -17,8 +17,8 @@ from robotid_ros.files.bags import (
     open_recording,
     RecordedSession,
 )
-from robotid_ros.files.bags.clock import correct_clock_chunks, on_one_clock
 from robotid_ros.files.bags.messages import CONTROLLER_STATE
+from robotid_ros.files.bags.recording import correct_clock_chunks, on_one_clock
 from robotid_ros.files.bags.summary import summarise
 from robotid_ros.files.formats.joint_table import concatenate, JointTable
 from robotid_ros.files.identification_input import LogPart, split

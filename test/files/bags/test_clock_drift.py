@@ -6,7 +6,7 @@ import pytest
 
 from robotid_ros.core.finding_codes import select
 from robotid_ros.files.bags import BagWriter, open_recording
-from robotid_ros.files.bags.clock import drift_notes
+from robotid_ros.files.bags.recording import drift_notes
 
 COUNT = 2000
 PERIOD = 10_000_000
