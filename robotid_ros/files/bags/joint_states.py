@@ -388,8 +388,10 @@ def _with_effort(bag: Bag, tables: list[JointTable]) -> list[JointTable]:
         taken = np.where(zero, _live(command), known)
         if taken.any():
             what = 'an effort of exactly 0' if zero[taken].any() else 'no effort'
-            own = itertools.compress(table.joints, taken)
-            notes = (*table.notes, finding('commands_as_efforts', own, what=what))
+            note = finding(
+                'commands_as_efforts', itertools.compress(table.joints, taken), what=what
+            )
+            notes = (*table.notes, note)
             effort = np.where(_live(table.effort), table.effort, command)
             table = dataclasses.replace(table, effort=effort, notes=notes)
         found.append(table)

@@ -48,7 +48,8 @@ class Channel(NamedTuple):
     effort: str
 
 
-class TopicSummary(NamedTuple):
+@dataclass(frozen=True)
+class TopicSummary:
     """One topic: name, type, number of messages, mean rate [Hz] (0 below two messages)."""
 
     name: str

@@ -150,10 +150,13 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
         if far.any() and far.mean() <= STRAYS:
             content = {name: np.where(far, math.nan, column) for name, column in content.items()}
     missed = np.full(len(next(iter(content.values()))), math.nan)
-    values = {
-        q: np.column_stack([content.get(places.get(q, {}).get(j, ''), missed) for j in joints])
-        for q in (*FIELDS, *wanted)
-    }
+    values = Values()
+    for quantity in (*FIELDS, *wanted):
+        own = places.get(quantity, {})
+        # Times 1.0: counts that are integers get a unit, too.
+        values[quantity] = 1.0 * np.column_stack(
+            [content.get(own.get(j, ''), missed) for j in joints]
+        )
     alternatives = found['effort'].others if 'effort' in automatic else ()
     for other in () if np.nan_to_num(values['effort']).any() else alternatives:
         with contextlib.suppress(RecordingError):  # of other joints
