@@ -50,11 +50,8 @@ class Sensors:
         effort: Sequence[float],
     ) -> tuple[Values, Values, Values]:  # fmt: skip
         """Report true values (n,) at a time since the start [s]."""
-        noise, step = (
-            self._random.standard_normal(self._sigma.shape) * self._sigma,
-            self._resolution,
-        )
-        values = np.array([position, velocity, effort]) + noise
+        normal, step = self._random.standard_normal(self._sigma.shape), self._resolution
+        values = np.array([position, velocity, effort]) + normal * self._sigma
         if step.any():
             counts = np.rint(values[0] / np.where(step, step, 1.0))
             values[0] = np.where(step, counts * step, values[0])

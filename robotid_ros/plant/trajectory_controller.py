@@ -314,10 +314,8 @@ class TrajectoryController:
 
     def _apply(self, settings: ControllerSettings) -> None:
         self._applied = settings
-        constraints, stopped = (
-            settings.constraints,
-            settings.constraints.stopped_velocity_tolerance,
-        )
+        constraints = settings.constraints
+        stopped = constraints.stopped_velocity_tolerance
         known = {j: constraints.joints.get(j, JointConstraintSettings()) for j in self.joints}
         self._defaults = GoalTolerances(
             {joint: Tolerance(own.trajectory) for joint, own in known.items()},
