@@ -1,6 +1,5 @@
 """What the launch files share: the choice of a robot, its session, nodes, and views of them."""
 
-from collections.abc import Sequence
 from functools import partial
 import os
 from pathlib import Path
@@ -63,9 +62,7 @@ def include_session(folder: Path) -> actions.IncludeLaunchDescription:
     )
 
 
-def package_node(
-    name: str, parameters: Sequence[Any], log_level: Any, *, alone: bool = False
-) -> Node:
+def package_node(name: str, parameters: list[Any], log_level: Any, *, alone: bool = False) -> Node:
     """Start a node in `namespace`; when it ends, the launch does unless it stands `alone`."""
     # No `name`: it would rename every node of a process, the simulated robot's controller too.
     return Node(
@@ -74,7 +71,7 @@ def package_node(
         namespace=LaunchConfiguration('namespace'),
         output='both',
         emulate_tty=True,
-        parameters=list(parameters),
+        parameters=parameters,
         ros_arguments=['--log-level', log_level],
         # A variable and no argument: children of the node have it too.
         additional_env={ENCLAVE: os.environ.get(ENCLAVE) or f'/robotid/{name}'},
@@ -150,10 +147,8 @@ def check_installed(kind: str) -> None:
     try:
         get_package_prefix(package)
     except PackageNotFoundError:
-        name = f'ros-{os.environ.get("ROS_DISTRO", "jazzy")}-{debian}'
-        raise RuntimeError(
-            f'{kind}:=true needs the package {package}: apt install {name}'
-        ) from None
+        remedy = f'apt install ros-{os.environ.get("ROS_DISTRO", "jazzy")}-{debian}'
+        raise RuntimeError(f'{kind}:=true needs the package {package}: {remedy}') from None
 
 
 def _write(text: str, name: str, *of: str) -> Path:

@@ -69,7 +69,10 @@ def _undo_ros_yaml(kind: Any, value: Any) -> Any:
     return {key: _undo_ros_yaml(hints.get(key, inner), item) for key, item in value.items()}
 
 
-def iter_settings(settings: Any, prefix: str = '') -> Iterator[tuple[str, Any, Any, Any]]:
+Setting = tuple[str, Any, Any, Any]
+
+
+def iter_settings(settings: Any, prefix: str = '') -> Iterator[Setting]:
     """All fields below, as (full name, type, value, dataclass field)."""
     hints = typing.get_type_hints(type(settings))
     for field in dataclasses.fields(settings):
@@ -77,9 +80,7 @@ def iter_settings(settings: Any, prefix: str = '') -> Iterator[tuple[str, Any, A
         yield from _iter_values(name, hints[field.name], value, field)
 
 
-def _iter_values(
-    name: str, kind: Any, value: Any, field: Any
-) -> Iterator[tuple[str, Any, Any, Any]]:
+def _iter_values(name: str, kind: Any, value: Any, field: Any) -> Iterator[Setting]:
     if dataclasses.is_dataclass(value):
         yield from iter_settings(value, f'{name}.')
     elif typing.get_origin(kind) is dict:

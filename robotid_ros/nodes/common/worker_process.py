@@ -56,9 +56,8 @@ def run_in_process(
             if stop.is_set():
                 raise RobotIdError('stopped by request')
             if time.monotonic() > deadline:
-                raise RobotIdError(
-                    f'not finished within {time_limit:g} s: simplify, or allow more'
-                )
+                why = f'not finished within {time_limit:g} s'
+                raise RobotIdError(f'{why}: simplify, or allow more')
             if not receiver.poll(POLL_PERIOD):
                 continue
             try:

@@ -272,13 +272,12 @@ class Watchdog:
             if not long.any():
                 continue
             k = int(np.argmax(long))
+            joint = self.joints[k]
             if self.is_still(k):
-                why = (
-                    f'position of {self.joints[k]} stays the same at an effort of {effort[k]:.4g}'
-                )
+                why = f'position of {joint} stays the same at an effort of {effort[k]:.4g}'
                 raise SensorError(f'{why}: {CHECK_POSITION}')
             raise RobotStateError(
-                f'effort of {self.joints[k]} is {effort[k]:.4g}, for {duration[k]:.2f} s at or '
+                f'effort of {joint} is {effort[k]:.4g}, for {duration[k]:.2f} s at or '
                 f'above {self._effort[k]:.4g}, {self._settings.effort_share:.0%} of its limit'
             )
 

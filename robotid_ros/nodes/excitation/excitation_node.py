@@ -49,9 +49,8 @@ class Excitation(WorkerNode):
         self._lock = threading.Lock()
         self._design = SessionDesign(self, self.settings, self._publish_session_state, self._stop)
         self._heard: tuple[float, Mapping[str, str]] = 0.0, {}
-        self.create_subscription(
-            DiagnosticStatus, 'identification/progress', self._on_progress, LATCHED
-        )
+        told = 'identification/progress'
+        self.create_subscription(DiagnosticStatus, told, self._on_progress, LATCHED)
         self.subscribe_description()
         name, timeout = self.settings.controller, self.settings.timeout
         self._controller = TrajectoryClient(self, name, timeout)

@@ -85,15 +85,13 @@ class Guardian:
     """
     The excitation's end of the pipe; its methods raise `ControllerError` where nobody guards.
 
-    It calls the services `stop`, and `setter` of parameters, in a node's domain; the log has that
+    It calls the services `stop`, and `reset` for parameters, in a node's domain; the log has that
     node's name. In need it cancels the goal, or activates the first controller to `switch` in
     place of the second.
     """
 
-    def __init__(
-        self, stop: str, setter: str, domain: int, name: str = 'excitation', *switch: str
-    ):
-        self._arguments = stop, setter, str(os.getpid()), name, *switch
+    def __init__(self, stop: str, reset: str, domain: int, name: str = 'excitation', *switch: str):
+        self._arguments = stop, reset, str(os.getpid()), name, *switch
         self._domain = domain
         self._beat = self._checked = self._longest_gap = 0.0
         self._start()
@@ -206,8 +204,8 @@ def main() -> None:
     rclpy.init(signal_handler_options=rclpy.signals.SignalHandlerOptions.NO)
     off = ('use_global_arguments', 'enable_rosout', 'start_parameter_services')
     node = Node(f'guardian_{os.getpid()}', **dict.fromkeys(off, False))
-    _, stop, setter, process, name, *switch = sys.argv
-    code = _guard(node, stop, setter, int(process), name, *switch)
+    _, stop, reset, process, name, *switch = sys.argv
+    code = _guard(node, stop, reset, int(process), name, *switch)
     sys.stderr.flush()
     exit_after(LEAVE_TIMEOUT)
     node.destroy_node()
@@ -215,10 +213,10 @@ def main() -> None:
     os._exit(code)
 
 
-def _guard(node: Node, stop: str, setter: str, process: int, name: str, *switch: str) -> int:
+def _guard(node: Node, stop: str, reset: str, process: int, name: str, *switch: str) -> int:
     """Watch a process, of the node `name`, and stop the robot in need; return the exit code."""
     client = node.create_client(SwitchController if switch else CancelGoal, stop)
-    set_client = node.create_client(SetParametersAtomically, setter)
+    setter = node.create_client(SetParametersAtomically, reset)
     end = time.monotonic() + SERVICE_TIMEOUT
     while not client.wait_for_service(timeout_sec=LOOK_PERIOD):
         if time.monotonic() > end or _read_lines(0.0) is None:
@@ -253,7 +251,7 @@ def _guard(node: Node, stop: str, setter: str, process: int, name: str, *switch:
         parameters = [Parameter(k, Parameter.Type.DOUBLE, v) for k, v in trial.items()]
         back = SetParametersAtomically.Request()
         back.parameters = [parameter.to_parameter_msg() for parameter in parameters]
-        done = _ask_until(node, set_client, [back], lambda answer: answer.result.successful)
+        done = _ask_until(node, setter, [back], lambda answer: answer.result.successful)
         gains = "the controller's gains are"
         tell(done, f'{gains} back', f'{gains} not back')
     return 0 if all_done else 1

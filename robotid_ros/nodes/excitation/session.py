@@ -130,14 +130,12 @@ class Session(Supervisor):
             clock = self.run(motion.leading(count, of=periods), phase)
             phase, done = phase._replace(before=(*phase.before, clock)), done + count
 
-    def run(
-        self, points: Waypoints, phase: GoalPhase, pieces: Sequence[Piece] = ()
-    ) -> MotionClock:
+    def run(self, points: Waypoints, phase: GoalPhase, parts: Sequence[Piece] = ()) -> MotionClock:
         """Run one motion, in pieces where `horizon` asks for it and it has no efforts."""
         horizon = self._settings.horizon
-        if horizon and points.tau is None and not pieces:
-            pieces = in_pieces(points, horizon, self._checker(points.q[0], points.q[-1]))
-        return super().run(points, phase, pieces)
+        if horizon and points.tau is None and not parts:
+            parts = in_pieces(points, horizon, self._checker(points.q[0], points.q[-1]))
+        return super().run(points, phase, parts)
 
     def move_to(self, state: State, goal: Array, what: str, speed: float = np.inf) -> None:
         """Move straight in joint space to (n,) and rest; no faster than `speed` [rad/s or m/s]."""

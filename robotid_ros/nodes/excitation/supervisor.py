@@ -183,16 +183,14 @@ class Supervisor:
 
     # While it moves, and stands
 
-    def run(
-        self, points: Waypoints, phase: GoalPhase, pieces: Sequence[Piece] = ()
-    ) -> MotionClock:
+    def run(self, points: Waypoints, phase: GoalPhase, parts: Sequence[Piece] = ()) -> MotionClock:
         """Run one motion to its end under watch, whole or in pieces; cancel it on any trouble."""
         self._discard()
         self._goals.clear()
         goal: TrajectoryGoal | None = None
         try:
-            goal = self._send(pieces[0].points if pieces else points)
-            clock = self._follow(goal, points, phase, pieces[1:])
+            goal = self._send(parts[0].points if parts else points)
+            clock = self._follow(goal, points, phase, parts[1:])
         except BaseException as error:
             answer = None
             if isinstance(error, SensorError) and self.holds_itself:

@@ -79,10 +79,8 @@ class TrajectoryClient(ControllerClient):
             goal_tolerance=goal_tolerance,
             goal_time_tolerance=duration_message(goal_time),
         )
-        message = UUID(uuid=list(goal_id.bytes))
-        handle = self.call_in_executor(
-            lambda: self._client.send_goal_async(goal, goal_uuid=message)
-        )
+        name = UUID(uuid=list(goal_id.bytes))
+        handle = self.call_in_executor(lambda: self._client.send_goal_async(goal, goal_uuid=name))
         return TrajectoryGoal(self, points.joints, handle)
 
     def call_in_executor(self, function: Callable[[], Any]) -> Any:

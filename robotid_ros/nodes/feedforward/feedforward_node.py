@@ -56,9 +56,7 @@ AT_REST = 1e-6  # speed of a reference that is held [rad/s or m/s]
 Result = FollowJointTrajectory.Result
 
 
-def read_goal(
-    trajectory: Any, robot: Robot, start: tuple[Array, Array]
-) -> tuple[Waypoints, float]:
+def read_goal(trajectory: Any, robot: Robot, now: tuple[Array, Array]) -> tuple[Waypoints, float]:
     """
     Read a trajectory as a controller does.
 
@@ -66,7 +64,7 @@ def read_goal(
     rest, and becomes a point of its own, whose effort the controller would make up otherwise. In
     motion it is another one when the goal arrives: the controller has to find it itself.
 
-    `start` are positions and velocities (n,) of the reference now. Returns the waypoints, in the
+    `now` are positions and velocities (n,) of the reference. Returns the waypoints, in the
     order of the robot's joints, and the time from which they can be sent [s]. A trajectory that
     efforts cannot be added to is a TrajectoryError, which says what would be one.
     """
@@ -94,7 +92,7 @@ def read_goal(
         values[:] = np.array(rows, dtype=float)[:, order]
     first = 0.0
     if time[0] > 0.0:
-        q, dq = start
+        q, dq = now
         first = float(time[0]) if np.abs(dq).max() > AT_REST else 0.0
         # A controller counts joints without limits from the turn that is nearest to the goal.
         turns = np.round((motion[0, 0] - q) / (2.0 * np.pi))

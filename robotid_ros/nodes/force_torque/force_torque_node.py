@@ -142,9 +142,7 @@ class ForceTorque(WorkerNode):
             if self._model is not None:
                 self._left.append(self._left_of(wrench, motion))
 
-    def _on_identify(
-        self, request: SetBool.Request, response: SetBool.Response
-    ) -> SetBool.Response:
+    def _on_identify(self, request: SetBool.Request, response: SetBool.Response) -> Any:
         """Begin to gather, or identify from what was gathered."""
         rows, self._rows = self._rows, [] if request.data else None
         state, response.success = 'gathering', True
