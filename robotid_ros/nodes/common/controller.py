@@ -43,8 +43,7 @@ SET_PARAMETERS = 'set_parameters_atomically'
 NO_COMMANDS = (
     'after one that was not a number it does not before it is cleaned up, configured and activated'
 )
-# A slower session says little: accelerations go with the square of the speed. Waits for the end of
-# a motion become longer by no more than its inverse.
+# A slower session says little: accelerations go with its square. Waits take its inverse longer.
 MIN_SPEED = 0.1
 MAX_PAUSE = 5.0  # in which a robot may be slower on its way, as while somebody stands near it [s]
 ROUNDING = 1e-6  # of a speed scaling that a driver hands on as a percentage

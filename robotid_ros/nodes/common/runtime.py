@@ -54,8 +54,7 @@ CLOSE_TIMEOUT = 4.5
 DELIVERY_TIMEOUT = 1.0  # of the last messages to all who listen, alive or not [s]
 SPIN_END_TIMEOUT = 0.5  # in which an executor and its thread end [s]
 LAUNCHER_PERIOD = 0.1  # from one look whether its launch is still there to the next [s]
-# How long `close` waits for a worker [s], less than `CLOSE_TIMEOUT`: what cannot end is a daemon
-# thread, and ends with the process.
+# Of `close` for a worker [s], below `CLOSE_TIMEOUT`: a daemon thread ends with the process.
 JOIN_TIMEOUT = 2.0
 # How often the middleware's events are looked at [s]: they only warn of incompatible QoS, and to
 # wait in every turn for all, two of each publisher and subscription, takes up to half of the time.

@@ -84,8 +84,7 @@ POLL_PERIOD = 0.005
 # long a publisher may be silent before it is one of a dead process, which the middleware forgets
 # after 20 s only [s].
 RESERVATION, SIGN_PERIOD, DEAD_TIME = 'excitation_session', 0.1, 1.0
-# A goal that is being cancelled moves nothing any more; and the controller leaves one so for ever
-# whose cancel arrived when it had just ended.
+# One that is being cancelled moves nothing; a controller may leave it so for ever.
 RUNNING = (GoalStatus.STATUS_ACCEPTED, GoalStatus.STATUS_EXECUTING)
 # Of a controller's state, and fields of them that mirror interfaces; accelerations are none.
 _PARTS = ('reference', 'feedback', 'error', 'output')

@@ -51,9 +51,8 @@ _REASONS = {
     SILENT: 'this process did not watch the robot for {:.1f} s: the guardian stopped the '
     'robot, give this machine less to do',
 }
-# How long the first guardian may take to reach the controller, the next ones twice as long each
-# [s]: 3 are usual, and 15 on a busy machine, but some hung for two minutes where many nodes joined
-# the graph at once.
+# How long the first guardian may take to reach the controller, the next twice as long [s]: 3 are
+# usual, 15 on a busy machine, but some hung for minutes where many nodes joined the graph at once.
 FIRST_ATTEMPT = 15.0
 # How long a process may take that starts Python and joins the graph, on a busy machine [s].
 START_TIMEOUT = 45.0
@@ -71,8 +70,7 @@ ANSWER_TIMEOUT, RETRY_PERIOD = 0.2, 0.02
 LEAVE_TIMEOUT = 1.0
 SWITCHES = 2  # so often back: the dead node's own request may still be on its way
 PIPE_BUFFER = 1 << 20  # more than waits in a pipe: lines are read whole [B]
-# Answers to the cancellation of a goal that does not run any more. One that is unknown may still
-# be on its way.
+# Answers about a goal that does not run any more; one that is unknown may still be on its way.
 CANCELLED = CancelGoal.Response.ERROR_NONE, CancelGoal.Response.ERROR_GOAL_TERMINATED
 
 

@@ -17,11 +17,9 @@ from ..common.messages import stamps_to_nanoseconds
 from ..common.waiting import Silence
 
 MOVED = 1e-9  # by more than rounding errors of the controller's interpolation [rad or m]
-# Share of the motion's amplitude from which the fit is conditioned well enough. Less would know
-# the start earlier, from samples that hardly differ from rest.
+# Share of the amplitude from which the fit is well conditioned: less hardly differs from rest.
 MIN_TRAVEL = 1e-3
-# Gauss-Newton: bounded steps, as the motion is far from linear in its start; the last one is as
-# small as the rounding of stamps.
+# Gauss-Newton: bounded, as the motion is far from linear in its start; down to stamps' rounding.
 MAX_ITERATIONS, MAX_STEP, STEP_TOLERANCE = 20, 0.05, 1e-9  # steps in s
 # Longest time from one state to the next [s]: watchdogs stop the robot in a longer silence. Stamps
 # that step further, or back, are of a clock that was set; the controller's own is a steady one.
@@ -57,8 +55,7 @@ class MotionClock:
         self._time = self._begin = 0
         self._factor = self._lowest = self._highest = 1.0
         self._end: int | None = None
-        # When it began [ns], None while the reference does not show it; whether the stamps have
-        # told the time without a step.
+        # When it began [ns], None before that shows; whether stamps told the time without a step.
         self.start: int | None = None
         self.exact = True
 

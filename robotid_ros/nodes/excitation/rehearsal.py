@@ -25,11 +25,9 @@ from ..demo.node_processes import Recovery, recovery_of
 from .session_design import read_positions
 from .supervisor import SessionContext
 
-# What a rehearsal may take beside the motions themselves [s]: start, approaches and identification
-# on a machine with other work.
+# What it may take beside motions [s]: start, approaches, identification on a busy machine.
 GRACE = 300.0
-# How far the twin's bodies are from the URDF's, where the configuration does not say: an
-# identification has to find them.
+# How far the twin's bodies are from the URDF's by default: an identification has to find them.
 INERTIAL_ERROR = 0.1
 GUESSED = ('rotor_inertia', 'viscous', 'coulomb', 'offset')  # of the drives
 CONFIGURATION, DESCRIPTION, TRAJECTORY = 'twin.yaml', 'robot.urdf', 'trajectory.yaml'

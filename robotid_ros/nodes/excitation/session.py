@@ -27,11 +27,9 @@ from .supervisor import GoalPhase, SessionContext, Supervisor
 
 # Speed that an approach takes for the limit of joints that have none, or a higher one [rad/s].
 MAX_APPROACH_VELOCITY = 10.0
-# What may lie between the position that is held and the first one of a motion [rad or m]: the
-# torque steps by so much times the gain.
+# Largest step to a motion's first position [rad or m]: times the gain, the torque steps by it.
 MAX_STEP = 1e-4
-# How long the recorder may take at least until the robot's states arrive, to which it subscribes
-# when a session begins [s]: 2.2 were seen on a quiet machine.
+# Least patience with the recorder, which then subscribes [s]: 2.2 were seen on a quiet machine.
 OPENING_TIME = 15.0
 
 
@@ -147,8 +145,7 @@ class Session(Supervisor):
             self.recorder.wait_recording(timeout, self.raise_if_stopped)
         phase = GoalPhase(state, what)
         self._approach(phase, start, goal, speed)
-        # Where another position is held, as by a controller that was restarted, what follows would
-        # begin with a step.
+        # Where another one is held, as after a restart, what follows would begin with a step.
         _, held = self.wait_for_reference()
         away = np.abs(held - goal)
         if away.max() <= MAX_STEP:

@@ -34,8 +34,7 @@ from ..common.waiting import wait_until
 from ..common.worker_process import run_in_process
 from .supervisor import PublishState
 
-# What a recording needs at the most [bytes/s]: seven joints and their controller at 1 kHz; and how
-# long a session may last besides its excitation [s].
+# Most of a recording [bytes/s]: seven joints at 1 kHz; a session besides its excitation [s].
 RECORDING_RATE, OTHER_MOTIONS = 2e6, 60.0
 GRACE = 60.0  # in which a design that does not keep its time limit may go on unkilled [s]
 # How long its page may take, and how it gives way: to the robot and its guards by three to one. At

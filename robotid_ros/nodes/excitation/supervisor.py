@@ -46,18 +46,15 @@ PROGRESS_PERIOD = 0.5  # from one publication of progress to the next [s]
 # How long the controller may take to accept a goal [s]: as long it is not known whether the robot
 # will move. Less would give up on controllers whose action server is slow.
 ACCEPT_TIMEOUT, ACCEPT_POLL_PERIOD = 1.0, 0.002
-# How long the confirmation of a cancellation may take before 'failed' is published and the
-# guardian takes over [s].
+# How long a cancellation may take before 'failed' is published and the guardian takes over [s].
 CANCEL_TIMEOUT = 0.2
-# How long a goal's result may take to arrive after the motion's duration and its goal time [s]: of
-# this node's own time, which simulated time may outrun.
+# Patience with a result after its goal's time [s]: this node's, which simulated time may outrun.
 GOAL_END_GRACE = 1.0
 DEPTH = 5000  # messages that may wait in a queue: 5 s at 1 kHz, should Python be late
 # States of the controller that are kept to tell which joint left its tolerance: the last second at
 # 1 kHz, of which a result takes 0.05 s and a busy machine some more.
 KEPT_STATES = 1000
-# For how long the controller's reference must rest before a motion begins, by its stamps [s]: a
-# joint at 1e-8 rad/s is seen to move.
+# How long the reference must rest before a motion, by its stamps [s]: 1e-8 rad/s is seen to move.
 REST_TIME = 0.1
 # How much later than its end the reason of a motion's end may arrive [s].
 REASON_TIMEOUT, REASON_POLL_PERIOD = 0.1, 0.01
@@ -435,8 +432,7 @@ class Supervisor:
 
     def _find_unheld_joint(self) -> str:
         """Return a joint whose position the controller does not hold after a cancel, or ''."""
-        # It takes what it measures for its reference, also what is not a number, and keeps that
-        # when the sensor has recovered.
+        # It takes what it measures for its reference, even no number, and keeps that for good.
         end, states = time.monotonic() + REASON_TIMEOUT, list[Any]()
         while len(states) < HOLDING_STATES and time.monotonic() < end:
             states += self._states.take_newest(count=HOLDING_STATES)[0]

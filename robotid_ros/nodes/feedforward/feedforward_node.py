@@ -142,9 +142,8 @@ class FeedForward(ModelNode):
         self._latest: uuid.UUID | None = None
         # What the controller runs: the last one that it has accepted. Older ones may end late.
         self._present = NONE
-        # What the controller holds ahead of its feedback after a goal that has succeeded, and
-        # again after one that was cancelled: the effort of the last point. None after a goal of
-        # another client, which has none.
+        # The effort that it holds ahead of its feedback after goals that have succeeded, or were
+        # cancelled: that of the last point. None after a goal of another client.
         self._held: Array | None = None
         self._own_goals: set[bytes] = set()
         self._taking = threading.Lock()

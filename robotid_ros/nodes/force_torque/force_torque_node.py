@@ -29,8 +29,7 @@ from ..common import runtime
 from ..common.messages import log_findings, one_line, stack_joint_states, status, to_nanoseconds
 from ..common.runtime import publish_diagnostics, WorkerNode
 
-# Longer silence, and a clock that was set back, start the filter anew; a wrench this far from the
-# joint states is none of theirs [s].
+# A longer silence, or a step back, restarts the filter; a wrench this far off is none's [s].
 MAX_GAP, MAX_DISTANCE = 0.5, 0.02
 # Rows that are gathered at the most, and wrenches that may wait for joint states.
 MOST_ROWS, WAITING = 3000, 50
@@ -47,8 +46,7 @@ class ForceTorque(WorkerNode):
         self._robot: Robot | None = None
         self._frame: BodyFrame | None = None
         self._model: force_torque.SensorModel | None = None
-        # A row is of filtered motion (3, n) and wrench (6,), once per time constant of the filter,
-        # so that noise hardly correlates between rows.
+        # Filtered motion (3, n) and wrench (6,), per time constant: noise hardly correlates.
         self._rows: list[tuple[Array, Array]] | None = None
         self._left: deque[Array] = deque(maxlen=round(WATCHED * self.settings.cutoff))
         self._filter: StateVariableFilter | None = None

@@ -39,8 +39,7 @@ from ..excitation.guardian import Guardian
 from ..feedforward.model_node import ModelNode
 
 LEAST_RATE = 200.0  # of commands with which an arm is guided [Hz]
-# For how long arm and node are watched before, and each rate is measured [s]; what a joint at rest
-# may move meanwhile [rad or m].
+# For how long arm, node and rates are watched [s]; what a joint at rest moves then [rad or m].
 WATCH_TIME, REST = 1.0, 0.005
 RAMP = 1.0  # in which the model takes over from what held the arm [s]
 LOOK_PERIOD = 0.0005  # from one look for joint states to the next [s]
