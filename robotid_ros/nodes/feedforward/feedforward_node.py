@@ -27,12 +27,7 @@ from unique_identifier_msgs.msg import UUID
 from ...core.arrays import Array
 from ...core.excitation.trajectory import CubicWaypoints, Waypoints
 from ...core.model import Robot
-from ...core.verification.feed_forward import (
-    check_feed_forward,
-    goal_with_efforts,
-    IN_ONE_CALL,
-    slowed,
-)
+from ...core.verification import feed_forward
 from ...exceptions import ControllerError, LimitError, RobotIdError, TrajectoryError
 from ..common import controller as jtc, runtime
 from ..common.batched_subscription import NEWEST
@@ -280,7 +275,7 @@ class FeedForward(ModelNode):
         if not trajectory.points:  # it is refused at once
             return True
         duration = to_nanoseconds(trajectory.points[-1].time_from_start) * 1e-9
-        return duration <= IN_ONE_CALL * self._period
+        return duration <= feed_forward.IN_ONE_CALL * self._period
 
     def _with_efforts(self, trajectory: Any) -> tuple[Waypoints, float]:
         """Add efforts to a goal, slowed if need be; return points, from which time on [s]."""
@@ -301,8 +296,8 @@ class FeedForward(ModelNode):
 
         def planned(factor: float) -> Waypoints:
             given = robot, chi, self._period, present, self.settings.ramp
-            points = goal_with_efforts(slowed(goal, factor), *given)
-            check_feed_forward(points, robot, share)
+            points = feed_forward.goal_with_efforts(feed_forward.slowed(goal, factor), *given)
+            feed_forward.check_feed_forward(points, robot, share)
             return points
 
         with contextlib.suppress(LimitError):
