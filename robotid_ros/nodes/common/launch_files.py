@@ -110,13 +110,7 @@ def model_launch(name: str) -> LaunchDescription:
 def view_actions(
     kind: str, config: Path, namespace: str = '', controller: str = ''
 ) -> list[Action]:
-    """
-    Open a view of a session, one of `VIEWS`.
-
-    Of a robot in a namespace, such as '/arm1', by its configuration file, which names its URDF,
-    and a controller, where it is not that of the file. `RuntimeError`: the program is not
-    installed, the configuration cannot be read or names no URDF.
-    """
+    """Open one of `VIEWS` of a robot; `RuntimeError`: no program, no configuration, or no URDF."""
     check_installed(kind)
     try:
         configuration = load(config)

@@ -33,14 +33,8 @@ class MotionClock:
 
     A controller's own time runs with the speed scaling s of its state, `dt' = s dt`: a motion of
     duration T lasts T of that time. Where the clock of the stamps is set, the times given here
-    stay on the clock of the first state.
-
-    Parameters
-    ----------
-    points : the motion that was sent
-    grace : what the controller may need beyond the motion's duration, of its own time [s]
-    patience : how long its result may take to arrive after that, by this machine's time [s]
-
+    stay on the clock of the first state. Beyond the duration of its points the controller may need
+    a `grace` of its own time, and then its result a `patience` of this machine's to arrive [s].
     """
 
     def __init__(self, points: Waypoints, grace: float = math.inf, patience: float = 0.0):

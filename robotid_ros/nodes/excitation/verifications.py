@@ -65,12 +65,7 @@ class Verifications:
         urdf: str,
         settings: RobotSettings,
     ) -> str:
-        """
-        Verify on a motion; return what came of it, a sentence. The robot rests afterwards.
-
-        The session of the `context`, for one of `KINDS`, begins once the results are read; `urdf`
-        and `settings` are of the robot that is here.
-        """
+        """Verify on a motion, as one of `KINDS`; return a sentence. The robot rests afterwards."""
         configuration = self._node.configuration
         identification, recorded = configuration.identification, configuration.recorder.folder
         folders = (recorded, *identification.folders, identification.output_dir)
@@ -343,12 +338,7 @@ def renew_report(folder: Path) -> None:
 
 
 def find_results(configured: str, told: str, folders: Sequence[str]) -> Path:
-    """
-    Find the folder of the results to verify: those `configured`, if any, or those last `told`.
-
-    The identification that told may be anybody on the network: they must be below one of the
-    `folders`, links followed.
-    """
+    """Find results: `configured`, or `told`, perhaps by anybody, and so below one of `folders`."""
     if configured:
         path = Path(configured).expanduser()
         return path.parent if path.is_file() else path
