@@ -42,7 +42,7 @@ class _NeverExecutedGroup(ReentrantCallbackGroup):
 
 class BatchedSubscription:
     """
-    Subscription without callback, with a queue of its own in which `depth` messages may wait.
+    Subscription without callback, whose own queue holds `depth` messages, `of` a type.
 
     Where it is `latched`, it asks for what was published before, if the publisher keeps it. As
     many as are `kept` of the messages that were taken last stay in `recent`, oldest first.
@@ -51,7 +51,7 @@ class BatchedSubscription:
     def __init__(
         self,
         node: Node,
-        message_type: type,
+        of: type,
         topic: str,
         *,
         depth: int = 1000,
@@ -60,12 +60,23 @@ class BatchedSubscription:
     ):
         self._node, self._depth = node, depth
         self.recent: deque[SerializedMessage] = deque(maxlen=kept)
-        self.message_type, self.latched = message_type, latched
-        qos = matching_qos(node, topic, depth, latched=latched)
-        group = _NeverExecutedGroup()
-        self._subscription = node.create_subscription(
-            message_type, topic, lambda _: None, qos, callback_group=group, raw=True
+        self.message_type, self.latched = of, latched
+        # A profile that connects to every publisher that is there, as reliable as they allow; best
+        # effort connects to all who come later.
+        offered = node.get_publishers_info_by_topic(node.resolve_topic_name(topic))
+        offers = [info.qos_profile for info in offered]
+        reliable, best_effort = ReliabilityPolicy.RELIABLE, ReliabilityPolicy.BEST_EFFORT
+        kept_by, volatile = DurabilityPolicy.TRANSIENT_LOCAL, DurabilityPolicy.VOLATILE
+        all_reliable = bool(offers) and all(offer.reliability == reliable for offer in offers)
+        all_keep = all(offer.durability == kept_by for offer in offers)
+        qos = QoSProfile(
+            history=HistoryPolicy.KEEP_LAST,
+            depth=depth,
+            reliability=reliable if latched or all_reliable else best_effort,
+            durability=kept_by if latched and all_keep else volatile,
         )
+        options = {'callback_group': _NeverExecutedGroup(), 'raw': True}
+        self._subscription = node.create_subscription(of, topic, lambda _: None, qos, **options)
 
     @property
     def topic(self) -> str:
@@ -144,19 +155,3 @@ class BatchedSubscription:
     def close(self) -> None:
         """Unsubscribe."""
         run_in_executor(self._node, lambda: self._node.destroy_subscription(self._subscription))
-
-
-def matching_qos(node: Node, topic: str, depth: int, *, latched: bool) -> QoSProfile:
-    """Choose a profile that connects to all publishers, as reliable as they allow."""
-    name = node.resolve_topic_name(topic)
-    offers = [info.qos_profile for info in node.get_publishers_info_by_topic(name)]
-    reliable, best_effort = ReliabilityPolicy.RELIABLE, ReliabilityPolicy.BEST_EFFORT
-    kept, volatile = DurabilityPolicy.TRANSIENT_LOCAL, DurabilityPolicy.VOLATILE
-    all_reliable = bool(offers) and all(offer.reliability == reliable for offer in offers)
-    all_kept = all(offer.durability == kept for offer in offers)
-    return QoSProfile(
-        history=HistoryPolicy.KEEP_LAST,
-        depth=depth,
-        reliability=reliable if latched or all_reliable else best_effort,
-        durability=kept if latched and all_kept else volatile,
-    )
