@@ -42,7 +42,7 @@ class _NeverExecutedGroup(ReentrantCallbackGroup):
 
 class BatchedSubscription:
     """
-    Subscription without callback, whose own queue holds `depth` messages, `of` a type.
+    Subscription without callback, with a queue of its own in which `depth` messages may wait.
 
     Where it is `latched`, it asks for what was published before, if the publisher keeps it. As
     many as are `kept` of the messages that were taken last stay in `recent`, oldest first.
@@ -51,7 +51,7 @@ class BatchedSubscription:
     def __init__(
         self,
         node: Node,
-        of: type,
+        message_type: type,
         topic: str,
         *,
         depth: int = 1000,
@@ -60,7 +60,7 @@ class BatchedSubscription:
     ):
         self._node, self._depth = node, depth
         self.recent: deque[SerializedMessage] = deque(maxlen=kept)
-        self.message_type, self.latched = of, latched
+        self.message_type, self.latched = message_type, latched
         # A profile that connects to every publisher that is there, as reliable as they allow; best
         # effort connects to all who come later.
         offered = node.get_publishers_info_by_topic(node.resolve_topic_name(topic))
@@ -75,8 +75,9 @@ class BatchedSubscription:
             reliability=reliable if latched or all_reliable else best_effort,
             durability=kept_by if latched and all_keep else volatile,
         )
-        options = {'callback_group': _NeverExecutedGroup(), 'raw': True}
-        self._subscription = node.create_subscription(of, topic, lambda _: None, qos, **options)
+        given = message_type, topic, lambda _: None, qos
+        group = _NeverExecutedGroup()
+        self._subscription = node.create_subscription(*given, callback_group=group, raw=True)
 
     @property
     def topic(self) -> str:
