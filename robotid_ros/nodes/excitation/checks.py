@@ -388,9 +388,8 @@ def describe_violation(
 
     On the way a controller stops at the first state beyond a tolerance, at the end with the last
     one whose reference is still there. From the next state on it holds what it measured: whoever
-    brakes is away from that, whichever joint was the reason. `states` are well formed and those
-    since the motion was sent, oldest first; `tolerance` is (n,) [rad or m], and `end` (n,) where
-    the motion ends, if that tolerance is violated.
+    brakes is away from that, whichever joint was the reason. `states` since the motion was sent
+    are well formed; `tolerance` is (n,) [rad or m], `end` (n,) where it ends, if that is violated.
     """
 
     def stack(part: str) -> Array:
@@ -419,9 +418,8 @@ class ReferenceWatch:
     """
     Compares the controller's reference with the motion that was sent.
 
-    A trajectory on its topic replaces the one of a goal, which then ends well: nobody has checked
-    where that goes. The topic's publisher may be one that nobody here has heard of yet. The
-    reference may be as far from the `points` as `tolerance` (n,) says [rad or m].
+    A trajectory on its topic, of a publisher that nobody may have heard of yet, replaces a goal's,
+    which then ends well: nobody has checked where that goes. `tolerance` is (n,) [rad or m].
     """
 
     def __init__(self, points: Waypoints, tolerance: Array):

@@ -1,19 +1,15 @@
 """
 The process that stops the robot when the excitation dies, is suspended or does not watch it.
 
-The nodes `feedforward` and `gravity_compensation` have one, too: what is said of the excitation
-here holds for them. The latter's switches controllers back instead of cancelling a goal.
-
 A controller goes on with its goal when the client is gone. The guardian holds the other end of a
-pipe: it reads each goal before the goal is sent (`goal <uuid>`), signs of life from the loop that
-watches the robot (`beat`), and when the goal has ended (`done`). When the pipe closes while a goal
-runs, or the excitation is suspended (SIGSTOP) or silent, it says why and calls the action's cancel
-service until the controller confirms; for the goal before, too, where that was to be replaced and
-the newer one may not have come. Parameters of the controller that are on trial (`restore
-<name> <value>`, until `keep`) are set back after that, and whenever the pipe closes.
-
-`Guardian` is the excitation's end of the pipe; `main` is the process, in a session of its own,
-that takes no signal meant for the terminal's processes. It imports nothing that is slow.
+pipe: it reads each goal before that is sent (`goal <uuid>`), signs of life from the loop that
+watches the robot (`beat`), and the goal's end (`done`). When the pipe closes while a goal runs, or
+the excitation is suspended (SIGSTOP) or silent, it says why and calls the action's cancel service
+until the controller confirms; for the goal before, too, which the newer one may not have replaced.
+Parameters of the controller on trial (`restore <name> <value>`, until `keep`) are set back after
+that, and whenever the pipe closes. `feedforward` and `gravity_compensation` have one, too; the
+latter's switches controllers back. It takes no signal meant for a terminal's processes, and
+imports nothing that is slow.
 """
 
 from collections.abc import Callable, Iterator, Mapping

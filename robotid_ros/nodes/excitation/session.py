@@ -194,10 +194,9 @@ def let_in(robot: Robot, start: Array, goal: Array, tolerance: Array) -> Robot:
     """
     Widen limits to where an approach begins, if it is a little outside and leads inside.
 
-    Joints rest beyond a limit by what calibrations, stops and gravity make of it. An approach is a
-    straight line in joint space: from there each joint moves towards its limits only. It goes from
-    `start` to `goal` (n,); a joint may be as far beyond its limits as `tolerance` (n,) says, as it
-    may while it moves [rad or m].
+    Joints rest beyond a limit by what calibrations, stops and gravity make of it. An approach from
+    `start` to `goal` (n,) is a straight line in joint space: each joint moves towards its limits
+    only. It may be as far beyond them as `tolerance` (n,) says, as while it moves [rad or m].
     """
     limits = robot.limits
     beyond = np.maximum(limits.lower - start, start - limits.upper)

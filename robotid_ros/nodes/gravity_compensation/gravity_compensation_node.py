@@ -2,11 +2,10 @@
 Node `gravity_compensation`: an arm that somebody guides by hand.
 
 It commands a controller that forwards efforts: what holds the arm by the identified model,
-damping, springs at the limits. `~/start` activates that controller where the arm rests and the
-model knows what holds it. `~/stop`, joint states that stop, a speed above its limit, another one
-that commands or deactivates the controller, and the end of the node activate the trajectory
-controller again, which holds the arm where it is. Should the node die or hang, its guardian does
-that.
+damping, springs at the limits. `~/start` activates that where the arm rests and the model knows
+what holds it. `~/stop`, joint states that stop, a speed above its limit, another one that commands
+or deactivates the controller, and the node's end activate the trajectory controller again, which
+holds the arm where it is. Should the node die or hang, its guardian does that.
 """
 
 from array import array
