@@ -1,7 +1,5 @@
 """What a stage has to say of its input or result: a value with a code, not a sentence."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 import dataclasses
 import enum
@@ -32,12 +30,12 @@ class Finding:
     # Plain values by name; 'source' is the log or method that it is about, of several.
     values: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
 
-    def of(self, source: str) -> Finding:
+    def of(self, source: str) -> 'Finding':
         """Return it with the name of the log or method that it is about."""
         sources = ': '.join(filter(None, (source, self.values.get('source', ''))))
         return dataclasses.replace(self, values={**self.values, 'source': sources})
 
-    def at(self, severity: Severity) -> Finding:
+    def at(self, severity: Severity) -> 'Finding':
         """Return it with another severity."""
         return dataclasses.replace(self, severity=severity)
 

@@ -1,8 +1,7 @@
 """
-What an identified model can be used for: the one verdict, and the one table of its thresholds.
+What an identified model can be used for, on other motions of the same robot.
 
-It is about other motions of the same robot. Two errors count: that of the parameters, which more
-motion reduces, and that of the model, which it does not.
+Two errors count: that of the parameters, which more motion reduces, and that of the model.
 """
 
 from __future__ import annotations
@@ -32,12 +31,8 @@ if TYPE_CHECKING:
 GOOD, FAIR, POOR, UNUSABLE = 'good', 'fair', 'poor', 'unusable'
 LEVELS = (GOOD, FAIR, POOR, UNUSABLE)
 SIMULATION, FEED_FORWARD, CONTACT, PAYLOAD = 'simulation', 'feed_forward', 'contact', 'payload'
-PURPOSES = {
-    GOOD: (SIMULATION, FEED_FORWARD, CONTACT, PAYLOAD),
-    FAIR: (SIMULATION, FEED_FORWARD),
-    POOR: (),
-    UNUSABLE: (),
-}
+ROUGH, EXACT = (SIMULATION, FEED_FORWARD), (CONTACT, PAYLOAD)
+PURPOSES = {GOOD: (*ROUGH, *EXACT), FAIR: ROUGH, POOR: (), UNUSABLE: ()}
 # What decided about a level: the unit of the efforts; the residual on a motion that was not
 # fitted; the covariance of the parameters; the model; the residual with its noise; findings; that
 # nothing was validated.
@@ -55,31 +50,19 @@ class Threshold(NamedTuple):
 
 # Errors are shares of the effort of a joint in motion, the worst joint counts.
 THRESHOLDS = {
-    GOOD: Threshold(
-        0.05,
-        'contact and payload stand out of the error: a payload of a tenth of what the arm bears '
-        'changes the effort by about twice as much',
-    ),
-    FAIR: Threshold(
-        0.15,
-        'the default leaves 1 to 10 % of real arms (14 public logs); feed-forward with 15 % error '
-        'still leaves the controller a seventh of the effort',
-    ),
-    UNUSABLE: Threshold(
-        0.5, 'without any model the error is 100 %: this model does not even halve it'
-    ),
-    'determined': Threshold(
-        0.15,
-        'error of the parameters up to which a validation tells the error of the model; above, '
-        'what is left there may be either',
-    ),
-    'recovered': Threshold(
-        0.03, 'residual of a simulated robot, whose model lacks nothing: noise leaves below 2 %'
-    ),
-    'recovered_share': Threshold(
-        0.9, 'share of the true parameters within ±3 σ: 99.7 % if σ were perfect'
-    ),
-}
+    GOOD: Threshold(0.05, 'contact and payload stand out of the error: a payload of a tenth of '
+                    'what the arm bears changes the effort by about twice as much'),
+    FAIR: Threshold(0.15, 'the default leaves 1 to 10 % of real arms (14 public logs); feed-'
+                    'forward with 15 % error still leaves the controller a seventh of the effort'),
+    UNUSABLE: Threshold(0.5, 'without any model the error is 100 %: this model does not even '
+                        'halve it'),
+    'determined': Threshold(0.15, 'error of the parameters up to which a validation tells the '
+                            'error of the model; above, what is left there may be either'),
+    'recovered': Threshold(0.03, 'residual of a simulated robot, whose model lacks nothing: noise '
+                           'leaves below 2 %'),
+    'recovered_share': Threshold(0.9, 'share of the true parameters within ±3 σ: 99.7 % if σ were '
+                                 'perfect'),
+}  # fmt: skip
 
 # Noise of decimated rows, white up to 0.8 of their Nyquist frequency, over what third differences
 # make of it: √(0.8 · 20 / (2/π · (10 Ω − 15 sin Ω + 3 sin 2Ω − sin 3Ω/3))) with Ω = 0.8 π.
@@ -143,11 +126,9 @@ class Verdict:
 
 def judge(identification: Identification) -> Verdict:
     """Judge an identification by what it will predict of other motions of the same robot."""
-    found = identification
+    found, data = identification, identification.quality
     parameters, unlimited = parameter_error(found)
-    raw = [_moving(found.fitted)]
-    filtered = found.quality is not None and found.quality.decimation > 1
-    band = IN_BAND if filtered else 1.0
+    raw, band = [_moving(found.fitted)], IN_BAND if data and data.decimation > 1 else 1.0
     fit, noise = without_noise(found.fitted, band)
     held_out, measured = fit, np.full(len(fit), math.nan)
     chosen = None if found.mixed is None else found.mixed.shrinkage
@@ -175,15 +156,10 @@ def judge(identification: Identification) -> Verdict:
 
 
 def conclude(
-    joints: Sequence[JointError],
-    severities: Sequence[Severity] = (),
-    *,
-    residual: float,
-    validated: bool,
-    unlimited: tuple[str, ...] = (),
-    effort_unit: str = '',
+    joints: Sequence[JointError], severities: Sequence[Severity] = (), *, residual: float,
+    validated: bool, unlimited: tuple[str, ...] = (), effort_unit: str = '',
     cause: int | None = None,
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """Draw the verdict from errors of joints and severities; the cause is the first error."""
     severe = [k for k, severity in enumerate(severities) if severity == Severity.ERROR]
     cause = severe[0] if cause is None and severe else cause
@@ -224,12 +200,9 @@ def parameter_error(identification: Identification) -> tuple[Array, tuple[str, .
 
 
 def working_errors(
-    robot: Robot | ElasticRobot,
-    base: BaseParameters,
-    estimate: Estimate,
-    reached: tuple[Array, Array, Array],
-    fitted: Validation,
-) -> tuple[Array, Array, tuple[str, ...]]:
+    robot: Robot | ElasticRobot, base: BaseParameters, estimate: Estimate,
+    reached: tuple[Array, Array, Array], fitted: Validation,
+) -> tuple[Array, Array, tuple[str, ...]]:  # fmt: skip
     """
     Return the error of an estimate as `parameter_error` does, and what weighs its covariance.
 

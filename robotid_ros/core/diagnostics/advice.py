@@ -1,11 +1,4 @@
-"""
-Advice: what is wrong with efforts and the sense of joints, found by trying the remedy.
-
-A remedy is advised only where, on rows that were not fitted, it leaves significantly less than no
-remedy (`trials`).
-"""
-
-from __future__ import annotations
+"""What is wrong with efforts and the sense of joints: what leaves less where it is put right."""
 
 from collections.abc import Iterable, Iterator, Sequence
 import dataclasses
@@ -18,9 +11,9 @@ import numpy as np
 from ..arrays import Array
 from ..finding_codes import finding
 from ..findings import Finding
+from ..model import regressor, Robot
 from ..model.base_parameters import BaseParameters
-from ..model.dynamics import regressor
-from ..model.robot import INERTIAL, Robot
+from ..model.robot import INERTIAL
 from ..regression.observation_system import decimate, Rows
 from ..signals.samples import Samples
 from .plausibility import efforts_over_prior
@@ -123,15 +116,12 @@ class _Fit:
 
 
 def _other_gravity(robot: Robot, samples: Samples, may_hang: bool) -> Array | None:
-    """
-    Return gravity (3,) in another direction that explains the efforts better.
-
-    Upside down, masses below zero explain them as well: that counts where the robot `may_hang`.
-    """
+    """Return gravity (3,) in another direction that explains the efforts better."""
     fit, size = _Fit(robot, samples), float(np.linalg.norm(robot.gravity))
     known = fit.unexplained(robot.gravity)
     springs = LEFT_BY_SPRINGS * fit.unexplained(robot.gravity, springs=True)
     limit = min(LEFT * known, springs)
+    # Upside down, masses below zero explain them as well.
     if may_hang and fit.agreement(robot.gravity) < AGAINST and springs > limit:
         limit = AS_GOOD * known
     if fit.least > limit:
@@ -185,8 +175,8 @@ class Cause(NamedTuple):
 
 
 def _cause(
-    name: str, robot: Robot, joints: Iterable[int], trial: Trial, masses: str = 'any masses',
-    /, **values: Any,
+    name: str, robot: Robot, joints: Iterable[int], trial: Trial, masses: str = 'any masses', /,
+    **values: Any,
 ) -> Cause:  # fmt: skip
     """Return a cause at some joints, with what its remedy left when it was tried."""
     tried = trial.values(robot.joints[trial.joint], masses)
@@ -207,13 +197,15 @@ def _only(n: int, joint: int, factor: float) -> Array:
 def find_causes(robot: Robot, base: BaseParameters, samples: Samples, rows: Rows) -> list[Cause]:
     """Try what may be wrong with the efforts, and return what is."""
     factors = efforts_over_prior(robot, samples)
+    # Efforts that are usually less than the masses need are currents, or hold no gravity.
+    known = factors[factors > 0.0]
+    currents = bool(known.size and np.median(known) < 1.0 / MAX_SCALE)
     trials = Trials(rows, possible_robots(robot, base, rows))
     found, efforts = list[Cause](), Efforts.as_recorded(robot.n)
     contradict = trials.contradiction(efforts) > CONTRADICTION
     if contradict:
         found, efforts = _effort_remedies(robot, trials)
-    # Efforts that are less than the masses need are currents, or hold no gravity.
-    if contradict or min(factors) < 0.0 or _usual(factors) < 1.0 / MAX_SCALE:
+    if contradict or currents or min(factors) < 0.0:
         others = _gravity(robot, samples, found, efforts)
         if contradict:
             others += _reversed_axis(robot, samples, trials.moving, efforts)
@@ -221,10 +213,10 @@ def find_causes(robot: Robot, base: BaseParameters, samples: Samples, rows: Rows
             return [max(others, key=lambda each: each.gain)]
     if all(cause.name == GAIN for cause in found):
         # Of all joints alike, or of a joint alone, only the description tells a unit.
-        unit = _by_description(robot, samples, factors)
-        known = {joint for cause in found for joint in cause.finding.joints}
-        if unit is not None and not known.issuperset(unit.finding.joints):
-            return [unit]
+        unit = _by_description(robot, samples, factors, currents)
+        told = {joint for cause in found for joint in cause.finding.joints}
+        if unit and not told.issuperset(unit[0].finding.joints):
+            return unit
     return found
 
 
@@ -339,7 +331,7 @@ def _gravity(robot: Robot, samples: Samples, found: list[Cause], efforts: Effort
         if trial.is_better(LEAST[name]):
             better = _compare_models(*rows, efforts=efforts).is_better(1.0)
         elif name == COMPENSATED:  # which needs no URDF's masses to show
-            return []
+            better = False
         else:
             trial = _compare_models(_drive_rows(robot, samples), _drive_rows(other, samples))
             better = trial.gain >= max((each.gain for each in found), default=0.0)
@@ -378,35 +370,28 @@ def _reversed_axis(
     return [_cause(REVERSED, robot, [joint], trial, gains=[gain * robot.drive_gain[joint]])]
 
 
-def _by_description(robot: Robot, samples: Samples, factors: Sequence[float]) -> Cause | None:
+def _by_description(robot: Robot, samples: Samples, factors: Array, currents: bool) -> list[Cause]:
     """Try efforts that the URDF's masses explain, where these are far from doing so."""
-    gains = {
-        j: -1.0 if -MAX_SCALE <= factor <= -1.0 / MAX_SCALE else 1.0 / factor
-        for j, factor in enumerate(factors)
-        if factor and not 1.0 / MAX_SCALE <= factor <= MAX_SCALE
-    }
-    if not gains:
-        return None
-    each = np.array([gains.get(j, 1.0) for j in range(robot.n)])
-    rows = _drive_rows(robot, samples), _drive_rows(robot, samples, each)
-    trial = _compare_models(*rows, each)
-    code = SIGN if all(gain == -1.0 for gain in gains.values()) else SCALE
-    # Usually less than the masses need: these are no torques of an arm at all.
-    if _usual(factors) < 1.0 / MAX_SCALE and not robot.drive_gain_given:
-        code = EFFORT_UNIT
-    if not trial.is_better(LEAST[code]):
-        return None
-    values: dict[str, Any] = {'gains': _gains(robot, each)}
-    if code != SIGN:
-        values['factors'] = [1.0 / factor for factor in gains.values()]
-    if code == EFFORT_UNIT:
-        values |= {'factor': 1.0 / float(np.median([*gains.values()])), 'unit': '?'}
-    return _cause(code, robot, gains, trial, DESCRIBED, **values)
-
-
-def _usual(factors: Sequence[float]) -> float:
-    """Return the median of what is known of the efforts over what the masses make, else 1."""
-    return float(np.median([f for f in factors if f > 0.0] or [1.0]))
+    size = np.abs(factors)
+    alike = (size >= 1.0 / MAX_SCALE) & (size <= MAX_SCALE)
+    off = np.flatnonzero((factors < 0.0) | (factors > 0.0) & ~alike)
+    if not off.size:
+        return []
+    gains = np.ones(robot.n)
+    gains[off] = np.where(alike[off], -1.0, 1.0 / factors[off])
+    rows = _drive_rows(robot, samples), _drive_rows(robot, samples, gains)
+    trial = _compare_models(*rows, gains)
+    name = SIGN if alike[off].all() else SCALE
+    if currents and not robot.drive_gain_given:  # these are no torques of an arm at all
+        name = EFFORT_UNIT
+    if not trial.is_better(LEAST[name]):
+        return []
+    values: dict[str, Any] = {'gains': _gains(robot, gains)}
+    if name != SIGN:
+        values['factors'] = 1.0 / gains[off]
+    if name == EFFORT_UNIT:
+        values |= {'factor': 1.0 / np.median(gains[off]), 'unit': '?'}
+    return [_cause(name, robot, off, trial, DESCRIBED, **values)]
 
 
 def _sample_rows(robot: Robot, samples: Samples) -> Rows:

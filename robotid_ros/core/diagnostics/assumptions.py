@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 import dataclasses
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -46,18 +46,13 @@ KNOWN, AT_KNOWN = 2.0, 0.5
 OF_SPAN, SHORT_SPAN = 0.8, 0.25
 MIN_ROWS = 8  # over the number of columns
 ROUNDING = 1e-10  # below which columns depend on others
-# Speed at which friction is no longer that of standstill [rad/s or m/s].
-STRIBECK_SPEED = 0.1
+STRIBECK_SPEED = 0.1  # speed at which friction is no longer that of standstill [rad/s or m/s]
 
 
 def data_warnings(
-    robot: Robot,
-    base: BaseParameters,
-    samples: Samples,
-    systems: Sequence[Rows],
-    estimate: Estimate,
-    whole: FittedModel | None = None,
-) -> list[Finding]:
+    robot: Robot, base: BaseParameters, samples: Samples, systems: Sequence[Rows],
+    estimate: Estimate, whole: FittedModel | None = None,
+) -> list[Finding]:  # fmt: skip
     """
     Check what the fit took for granted: limits, signs, columns and units of efforts, gravity.
 
@@ -90,9 +85,9 @@ def data_warnings(
     steady = [t for t in joint_torques(whole) if robot.joints[t.joint] not in scaled]
     changes = stationarity_warnings(whole.robot, whole.base, steady)
     known |= scaled | _joints(changes)
-    for j in np.flatnonzero(estimate.residual > LARGE_RESIDUAL).tolist() if rows else ():
-        if robot.joints[j] not in known and (jump := friction_jump(robot, base, rows, j)):
-            changes.append(jump)
+    for j in np.flatnonzero(estimate.residual > LARGE_RESIDUAL).tolist():
+        if rows and robot.joints[j] not in known:
+            changes += filter(None, [friction_jump(robot, base, rows, j)])
     known |= _joints(changes)
     left = residual_warnings(robot, samples, systems[0], estimate.value, estimate.residual, known)
     return [*found, *sizes, *changes, *left]
@@ -105,32 +100,20 @@ def _joints(findings: Iterable[Finding]) -> set[str]:
 def residual_warnings(
     robot: Robot, samples: Samples, system: Rows, value: Array, residual: Array, known: set[str]
 ) -> list[Finding]:
-    """
-    Name the joints with a residual that is structured, with what would explain most of it.
-
-    Of base parameters (b,) and relative residuals (n,); other warnings are about `known` joints.
-    """
+    """Name joints that are not `known`, of base (b,) and residuals (n,), with likely reasons."""
     keep = max(1, samples.decimation)
     fits = len(samples.time[::keep]) == system.Y.shape[1]
     if fits:  # residuals of a joint that mostly stands are those of the rows in motion
         moving = samples.moving[::keep].T & system.valid
         stands = moving.sum(axis=1) < MIN_MOVING * system.valid.sum(axis=1)
-        error, size = (
-            np.linalg.norm(np.where(moving, x, 0.0), axis=1)
-            for x in (system.Y - system.predict(value), system.Y)
-        )
+        both = np.where(moving, np.stack([system.Y - system.predict(value), system.Y]), 0.0)
+        error, size = np.linalg.norm(both, axis=2)
         residual = np.where(stands, error / np.maximum(size, 1e-300), residual)
     joints = enumerate(robot.joints)
     large = [j for j, name in joints if residual[j] > NOTEWORTHY and name not in known]
-    rests = {j: _Rest.of(system, value, j) for j in large} if fits else {}
-    reasons = {j: _reason(robot, samples, system, r, residual[j]) for j, r in rests.items()}
-    told = {j: reason for j, reason in reasons.items() if reason is not None}
-    # Joints that would leave far less alone.
-    spoilt = [
-        j
-        for j, r in rests.items()
-        if j not in told and r.own @ r.own < MAX_OWN_SHARE * (r.error @ r.error)
-    ]
+    rests = {j: _Rest(robot, samples, system, value, j) for j in large} if fits else {}
+    told = {j: reason for j, r in rests.items() if (reason := r.reason(residual[j])) is not None}
+    spoilt = [j for j, r in rests.items() if j not in told and r.is_spoilt]
     found = list[Finding]()
     for j in large:
         if j in told:
@@ -143,102 +126,86 @@ def residual_warnings(
     return found
 
 
-class _Rest(NamedTuple):
-    """
-    What a joint's own columns W (N, c) leave, `own` (N,), of the error that all joints' leave.
+class _Rest:
+    """What a joint's own columns W (N, c) leave, `own` (N,), of what all joints' leave of it."""
 
-    `predicted` (K,) is of all rows, `size` the relative residual of the joint alone.
-    """
-
-    joint: int
-    W: Array
-    error: Array
-    own: Array
-    predicted: Array
-    size: float
-
-    @classmethod
-    def of(cls, system: Rows, value: Array, joint: int) -> '_Rest':
-        """Fit a joint alone."""
+    def __init__(self, robot: Robot, samples: Samples, system: Rows, value: Array, joint: int):
+        self._robot, self._samples, self._system, self._joint = robot, samples, system, joint
         W, y = system.rows(joint)
-        predicted = system.W[joint] @ value
-        error = y - predicted[system.valid[joint]]
-        W = W[:, np.abs(W).max(axis=0, initial=0.0) > 0.0]
-        own = project_out(W, ROUNDING)(error) if len(y) >= MIN_ROWS * W.shape[1] else error
-        size = float(np.linalg.norm(own) / max(float(np.linalg.norm(y)), 1e-300))
-        return cls(joint, W, error, own, predicted, size)
+        self._used, self._predicted = system.valid[joint], system.W[joint] @ value
+        error = y - self._predicted[self._used]
+        self._W = W = W[:, np.abs(W).max(axis=0, initial=0.0) > 0.0]
+        enough = len(y) >= MIN_ROWS * W.shape[1]
+        self._own = own = project_out(W, ROUNDING)(error) if enough else error
+        # Relative residual of the joint alone, and whether that is far less.
+        self.size = float(np.linalg.norm(own) / max(float(np.linalg.norm(y)), 1e-300))
+        self.is_spoilt = bool(own @ own < MAX_OWN_SHARE * (error @ error))
 
-    def explained(self, columns: Array) -> float:
+    def reason(self, residual: float) -> Finding | None:
+        """Return what would explain most of what is left, None where it looks like noise."""
+        samples, used, j = self._samples, self._used, self._joint
+        if self.size < MIN_OWN or samples.moving[samples.valid[:, j], j].mean() < MIN_MOVING:
+            return None
+        joints = [self._robot.joints[j]]
+        shares = [
+            (self._explained(columns[used]), name, columns[used], other)
+            for name, columns, other in self._reasons()
+        ]
+        share, name, columns, other = max(shares, key=lambda each: each[0])
+        shifted = (np.roll(columns, round(x * len(columns)), axis=0) for x in SHIFTS)
+        if share - max(0.0, *map(self._explained, shifted)) >= MIN_EXPLAINED:
+            hidden = 0.0 if samples.hidden is None else float(samples.hidden[j])
+            if name == 'unexplained_friction' and hidden:
+                dq = decimate(samples.dq[:, j][None], samples.decimation)[0]
+                known = np.abs(dq[used]) > KNOWN * hidden
+                own = project_out(self._W[known], ROUNDING)(self._own[known])
+                few = known.sum() < MIN_ROWS * self._W.shape[1]
+                if few or rms(own) < AT_KNOWN * rms(self._own):
+                    return finding('unexplained_steps', joints, residual=residual, speed=hidden)
+            figures = {'before': self.size, 'after': self.size * np.sqrt(1.0 - share)}
+            return finding(name, joints, residual=residual, share=share, **figures, other=other)
+        error = np.zeros(len(used))
+        error[used] = self._own
+        if self.size < WITHOUT_REASON or not _is_structured(error, self._predicted, self._system):
+            return None
+        span = _span(self._system.time[used], self._own)
+        return finding('unexplained_motion', joints, residual=residual, **span)
+
+    def _explained(self, columns: Array) -> float:
         """Return the share that columns explain on parts that they were not fitted to."""
         size = np.linalg.norm(columns, axis=0)
         columns = columns[:, size > 0.0] / size[size > 0.0]
-        rest = project_out(self.W, ROUNDING)(np.column_stack([columns, self.own]))
+        rest = project_out(self._W, ROUNDING)(np.column_stack([columns, self._own]))
         F, e = rest[:, :-1], rest[:, -1]
         part = np.arange(len(e)) * PARTS // len(e) % 2
         left = 0.0
         for judged in (part == 1, part == 0):
             gains = np.linalg.lstsq(F[~judged], e[~judged], rcond=1e-6)[0]
             left += float(np.sum((e[judged] - F[judged] @ gains) ** 2))
-        return 1.0 - left / max(float(self.own @ self.own), 1e-300) if columns.size else 0.0
+        return 1.0 - left / max(float(self._own @ self._own), 1e-300) if columns.size else 0.0
 
+    def _reasons(self) -> Iterator[tuple[str, Array, str | None]]:
+        """Yield what may be missing: its finding's name, columns (N, c), another joint's name."""
 
-def _reason(
-    robot: Robot, samples: Samples, system: Rows, rest: _Rest, residual: float
-) -> Finding | None:
-    """Return what would explain most of a joint's error, None where it looks like noise."""
-    j, joints, used = rest.joint, [robot.joints[rest.joint]], system.valid[rest.joint]
-    if rest.size < MIN_OWN or samples.moving[samples.valid[:, j], j].mean() < MIN_MOVING:
-        return None
-    shares = [
-        (rest.explained(columns[used]), name, columns[used], other)
-        for name, columns, other in _reasons(robot, samples, system, rest)
-    ]
-    share, name, columns, other = max(shares, key=lambda each: each[0])
-    chance = max(
-        rest.explained(np.roll(columns, round(shift * len(columns)), axis=0)) for shift in SHIFTS
-    )
-    if share - max(chance, 0.0) >= MIN_EXPLAINED:
-        hidden = 0.0 if samples.hidden is None else float(samples.hidden[j])
-        if name == 'unexplained_friction' and hidden:
-            dq = decimate(samples.dq[:, j][None], samples.decimation)[0]
-            known = np.abs(dq[used]) > KNOWN * hidden
-            own = project_out(rest.W[known], ROUNDING)(rest.own[known])
-            if known.sum() < MIN_ROWS * rest.W.shape[1] or rms(own) < AT_KNOWN * rms(rest.own):
-                return finding('unexplained_steps', joints, residual=residual, speed=hidden)
-        figures = {'before': rest.size, 'after': rest.size * np.sqrt(1.0 - share)}
-        return finding(name, joints, residual=residual, share=share, **figures, other=other)
-    error = np.zeros(len(used))
-    error[used] = rest.own
-    if rest.size < WITHOUT_REASON or not _is_structured(error, rest.predicted, system):
-        return None
-    span = _span(system.time[used], rest.own)
-    return finding('unexplained_motion', joints, residual=residual, **span)
+        def rows(*columns: Array) -> Array:
+            return decimate(np.stack(columns), self._samples.decimation).T
 
-
-def _reasons(
-    robot: Robot, samples: Samples, system: Rows, rest: _Rest
-) -> Iterator[tuple[str, Array, str | None]]:
-    """Yield what may be missing: the name of its finding, columns (N, c), another joint's name."""
-
-    def rows(*columns: Array) -> Array:
-        return decimate(np.stack(columns), samples.decimation).T
-
-    q, dq, ddq, predicted, joint = samples.q, samples.dq, samples.ddq, rest.predicted, rest.joint
-    own, speed = q[:, joint] - q[:, joint].mean(), dq[:, joint]
-    for i in range(robot.n):
-        if i != joint:
-            columns = rows(dq[:, i], np.sign(dq[:, i]), ddq[:, i])
-            yield 'unexplained_coupling', columns, robot.joints[i]
-    if not any(term.name == 'spring' for term in robot.friction[joint]):
-        yield 'unexplained_spring', rows(own, own**2), None
-    sign = np.sign(speed)
-    shapes = [np.tanh(k * speed) for k in (150.0, 50.0, 15.0)]
-    bump = sign * np.exp(-((speed / STRIBECK_SPEED) ** 2))
-    friction = (*shapes, bump, np.cbrt(speed), speed * np.abs(speed), np.abs(speed), np.abs(sign))
-    yield 'unexplained_friction', rows(*friction), None
-    step = float(np.median(np.diff(system.time)))
-    yield 'unexplained_load_friction', np.abs(predicted)[:, None] * rows(sign), None
-    yield 'unexplained_lag', np.gradient(predicted, step)[:, None], None
+        robot, predicted, j = self._robot, self._predicted, self._joint
+        q, dq, ddq = self._samples.q, self._samples.dq, self._samples.ddq
+        away, speed, sign = q[:, j] - q[:, j].mean(), dq[:, j], np.sign(dq)
+        for i, other in enumerate(robot.joints):
+            if i != j:
+                yield 'unexplained_coupling', rows(dq[:, i], sign[:, i], ddq[:, i]), other
+        if not any(term.name == 'spring' for term in robot.friction[j]):
+            yield 'unexplained_spring', rows(away, away**2), None
+        own = sign[:, j]
+        shapes = [np.tanh(k * speed) for k in (150.0, 50.0, 15.0)]
+        bump = own * np.exp(-((speed / STRIBECK_SPEED) ** 2))
+        more = np.cbrt(speed), speed * np.abs(speed), np.abs(speed), np.abs(own)
+        yield 'unexplained_friction', rows(*shapes, bump, *more), None
+        step = float(np.median(np.diff(self._system.time)))
+        yield 'unexplained_load_friction', np.abs(predicted)[:, None] * rows(own), None
+        yield 'unexplained_lag', np.gradient(predicted, step)[:, None], None
 
 
 def _span(time: Array, error: Array) -> dict[str, float]:
@@ -270,8 +237,8 @@ def prediction_warnings(validation: Validation) -> list[Finding]:
     """
     Name the joints whose efforts are predicted badly in motion, with what explains it.
 
-    That is a factor on the prediction and an offset, each fitted to all blocks of time but one,
-    which is judged, in turn.
+    That is a factor on the prediction and an offset, fitted to all blocks of time but one, in
+    turn.
     """
     warnings = []
     for j, joint in enumerate(validation.joints):
@@ -290,7 +257,8 @@ def prediction_warnings(validation: Validation) -> list[Finding]:
             gains = np.linalg.lstsq(both[~inside], measured[~inside], rcond=None)[0]
             own, left = measured[inside], measured[inside] - both[inside] @ gains
             squares.append([np.sum((own - predicted[inside]) ** 2), left @ left, own @ own])
-        trial = compare(*np.array(squares).T[:, :, None], np.ones(1))
+        before, after, powers = np.array(squares).T[:, :, None]
+        trial = compare(before, after, powers, np.ones(1))
         name, values = 'effort_not_predicted', dict[str, Any]()
         if trial.is_better(LEAST):
             factor, offset = np.linalg.lstsq(both, measured, rcond=None)[0].tolist()

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from ..regression.estimate import Estimate
     from ..regression.observation_system import Rows, System, TimingError
 
-# A step between stamps that is so many times the usual one is a gap.
-GAP = 2.5
+GAP = 2.5  # a step between stamps that is so many times the usual one is a gap
 # Standard deviation of a normal variable over its median absolute value, and of the third
 # differences of white noise over that of the noise, √(1 + 9 + 9 + 1).
 NORMAL, THIRD_DIFFERENCES = 1.4826, 20.0**0.5
@@ -61,13 +60,9 @@ class DataQuality:
 
 
 def data_quality(
-    recording: Recording | Iterable[Recording],
-    samples: Samples,
-    systems: Sequence[Rows],
-    system: System,
-    estimate: Estimate,
-    delays: Delays,
-) -> DataQuality:
+    recording: Recording | Iterable[Recording], samples: Samples, systems: Sequence[Rows],
+    system: System, estimate: Estimate, delays: Delays,
+) -> DataQuality:  # fmt: skip
     """Describe the data of an identification."""
     steps = np.diff(recording.time if isinstance(recording, Recording) else samples.time)
     steps = steps[steps > 0.0]

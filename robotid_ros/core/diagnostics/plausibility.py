@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ..arrays import Array, PREDICTED, rms
 from ..finding_codes import finding
@@ -18,7 +17,7 @@ from ..regression.least_squares import scaled_least_squares
 from ..regression.observation_system import Rows
 from ..signals.samples import Samples, STANDSTILL
 from .data_quality import white_noise
-from .trials import inertia_columns
+from .trials import inertia_columns, Mask
 
 
 class FittedModel(NamedTuple):
@@ -39,29 +38,28 @@ MIN_GRAVITY_PART = 1e-4  # of the masses' power that no motor inertia or frictio
 LIMIT_MARGIN = 0.5  # beyond a limit [rad or m]: more than calibration, less than degrees for rad
 
 
-def efforts_over_prior(robot: Robot, samples: Samples) -> list[float]:
-    """Return measured efforts over what the URDF's masses make, 0 where that does not show."""
+def efforts_over_prior(robot: Robot, samples: Samples) -> Array:
+    """Return measured efforts (n,) over what the URDF's masses make, 0 where that is not shown."""
+    factors = np.zeros(robot.n)
     if robot.assumed_inertials:
-        return [0.0] * robot.n
+        return factors
     moving = np.flatnonzero(samples.moving.any(axis=1))
     rows = moving[:: max(1, moving.size // MAX_SAMPLES)]
     W = regressor(robot, samples.q[rows], samples.dq[rows], samples.ddq[rows])
     masses = [k for k, p in enumerate(robot.parameters) if p.symbol in INERTIAL]
-    weights, factors = W[:, :, masses] @ robot.prior[masses], [0.0] * robot.n
+    weights = W[:, :, masses] @ robot.prior[masses]
     for j in range(robot.n):
         used = samples.moving[rows, j]
         if used.sum() < MIN_SAMPLES:
             continue
-        y, dq, ddq = (x[rows, j][used] for x in (samples.tau, samples.dq, samples.ddq))
-        prior = weights[j][used]
+        tau, dq, ddq = (x[rows, j][used] for x in (samples.tau, samples.dq, samples.ddq))
+        pair = np.column_stack([weights[j][used], tau])
         others = np.column_stack([ddq, dq, np.sign(dq), np.ones(dq.size)])
-        predicted, measured = (
-            x - others @ np.linalg.lstsq(others, x, rcond=None)[0] for x in (prior, y)
-        )
+        predicted, measured = (pair - others @ np.linalg.lstsq(others, pair, rcond=None)[0]).T
         power, common = float(predicted @ predicted), float(predicted @ measured)
         total = power * float(measured @ measured)
         explained = total > 0.0 and common**2 > MIN_EXPLAINED * total
-        if explained and power > MIN_GRAVITY_PART * float(prior @ prior):
+        if explained and power > MIN_GRAVITY_PART * float(np.sum(pair[:, 0] ** 2)):
             factors[j] = common / power
     return factors
 
@@ -92,14 +90,13 @@ def scale_warnings(
     robot: Robot, base: BaseParameters, samples: Samples, estimate: Estimate
 ) -> list[Finding]:
     """Name the joints with efforts of an implausible size."""
-    found = list[Finding]()
+    found, looked_at = list[Finding](), np.asarray(samples.moving.any(axis=0))
     efforts = np.percentile(np.abs(samples.tau), PERCENTILE, axis=0)
     limit = robot.limits.effort[: len(efforts)]
     over = np.flatnonzero((limit > 0.0) & (efforts > MAX_LIMIT_RATIO * limit))
-    named = [robot.joints[j] for j in over]
-    if named:
+    if over.size:
         values = {'efforts': efforts[over], 'limits': limit[over]}
-        found.append(finding('beyond_effort_limit', named, **values))
+        found.append(finding('beyond_effort_limit', [robot.joints[j] for j in over], **values))
     if robot.assumed_inertials:
         return found
     rows = np.linspace(0, len(samples.time) - 1, POSTURES).astype(int)
@@ -108,22 +105,19 @@ def scale_warnings(
     mean = unit[:, :, base.columns].mean(axis=1)
     shown = mean @ estimate.value
     error = SURE * np.sqrt(np.einsum('jb,bc,jc->j', mean, estimate.noise_covariance, mean))
-    odd: dict[str, tuple[float, float]] = {}
-    for j, joint in enumerate(robot.joints):
-        largest = prior[robot.prismatic == robot.prismatic[j]].max()
-        high = shown[j] - error[j] > MAX_INERTIA_RATIO * largest > 0.0
-        low = shown[j] + error[j] < MIN_INERTIA_SHARE * prior[j]
-        # A spring makes an inertia look negative; where much is left, what is left tells of it.
-        low &= shown[j] > 0.0 or estimate.residual[j] < MAX_RESIDUAL
-        if (high or low) and joint not in named and samples.moving[:, j].any():
-            odd[joint] = float(shown[j]), float(largest if high else prior[j])
-    if odd:
-        inertias, expected = zip(*odd.values(), strict=True)
-        found.append(finding('implausible_inertia', odd, inertias=inertias, expected=expected))
+    alike = robot.prismatic == robot.prismatic[:, None]
+    largest = np.max(np.where(alike, prior, -np.inf), axis=1)
+    high = (largest > 0.0) & (shown - error > MAX_INERTIA_RATIO * largest)
+    # A spring makes an inertia look negative; where much is left, what is left tells of it.
+    low = (shown > 0.0) | (estimate.residual < MAX_RESIDUAL)
+    low &= shown + error < MIN_INERTIA_SHARE * prior
+    looked_at[over] = False
+    odd = np.flatnonzero((high | low) & looked_at)
+    if odd.size:
+        values = {'inertias': shown[odd], 'expected': np.where(high, largest, prior)[odd]}
+        found.append(finding('implausible_inertia', [robot.joints[j] for j in odd], **values))
     return found
 
-
-Mask = npt.NDArray[np.bool_]
 
 # Width of the crowd in standard deviations of the noise, and at least over the extreme.
 NOISE_WIDTH, LEAST_WIDTH = 6.0, 0.02
@@ -203,11 +197,7 @@ FRICTION = frozenset(s for kind in TERMS.values() for s in kind.symbols) - OF_PO
 
 
 def dissipation_warnings(fitted: FittedModel, covariance: Array) -> list[Finding]:
-    """
-    Name the joints whose friction gives energy, and the speeds at which it does.
-
-    Of a model, what is shrunk included, and the covariance (b, b) of its base parameters.
-    """
+    """Name the joints whose friction gives energy, and where, of a covariance (b, b)."""
     (robot, base, systems, value), found = fitted, list[Finding]()
     systems = [s for s in systems if s.dq is not None and s.W.shape[2] == len(base.columns)]
     parameters = [robot.parameters[k] for k in base.columns]

@@ -17,7 +17,7 @@ from ..regression.goodness_of_fit import OFFSET, rigid_and_offset
 from ..regression.observation_system import Rows
 from ..signals.samples import STANDSTILL
 from .plausibility import FittedModel
-from .trials import Trials
+from .trials import RIDGE, Trials
 
 # Effort over rounding: what is smaller than this share of a joint's effort is no part of it.
 NO_PART = 1e-3
@@ -54,11 +54,7 @@ class JointTorques(NamedTuple):
 
 
 def joint_torques(fitted: FittedModel) -> list[JointTorques]:
-    """
-    Take the torques apart that were fitted to systems in memory.
-
-    Where viscous friction tells the speed, rows at standstill are left out.
-    """
+    """Take the torques apart that were fitted; where `Fv` tells the speed, without standstill."""
     (robot, base, systems, value), result = fitted, list[JointTorques]()
     shrunk = np.array([robot.parameters[k].symbol in SHRUNK for k in base.columns])
     rigid, offset = rigid_and_offset(robot, base.columns)
@@ -70,11 +66,11 @@ def joint_torques(fitted: FittedModel) -> list[JointTorques]:
                 rows = rows & (np.abs(system.W[j][:, viscous]) >= STANDSTILL)
             parts.append((system.W[j][rows], system.Y[j][rows], system.time[rows]))
         W, Y, time = (np.concatenate(each) for each in zip(*parts, strict=True))
-        friction = {BEYOND_PLAIN: W[:, shrunk & ~rigid] @ value[shrunk & ~rigid]}
+        named = [(BEYOND_PLAIN, W[:, shrunk & ~rigid] @ value[shrunk & ~rigid])]
         for column in np.flatnonzero(~rigid & ~shrunk):
             name = OFFSET if offset[column] else base.names[column]
-            friction[name] = W[:, column] * value[column]
-        friction = {k: torque for k, torque in friction.items() if rms(torque) > NO_PART * rms(Y)}
+            named.append((name, W[:, column] * value[column]))
+        friction = {name: torque for name, torque in named if rms(torque) > NO_PART * rms(Y)}
         own = W[:, rigid] @ value[rigid]
         result.append(JointTorques(j, time, W, Y, Y - W @ value, own, friction))
     return result
@@ -87,23 +83,6 @@ def _column(robot: Robot, base: BaseParameters, joint: int, symbol: str) -> int 
     return next((c for c, p in enumerate(parameters) if (p.symbol, p.joint) == own), None)
 
 
-# Added to the diagonal of normalised products: terms that are alike share what they explain.
-RIDGE = 1e-9
-
-
-class _Change(NamedTuple):
-    """Factors (c,) on some torques by which they changed, their σ, the squared error explained."""
-
-    value: Array
-    sigma: Array
-    explained: float
-
-    @property
-    def significance(self) -> float:
-        """Largest value over its standard deviation."""
-        return float(np.max(np.abs(self.value) / np.maximum(self.sigma, 1e-300)))
-
-
 def block_products(columns: Array, blocks: int) -> Array:
     """Return the products of columns (N, c) with one another in contiguous blocks, (B, c, c)."""
     edges = np.linspace(0, len(columns), blocks + 1).astype(int)
@@ -111,13 +90,13 @@ def block_products(columns: Array, blocks: int) -> Array:
     return np.stack([part.T @ part for part in parts])
 
 
-def regress_change(products: Array, course: Array, chosen: Array) -> _Change:
+def _regress(products: Array, course: Array, chosen: Array) -> tuple[Array, Array, float]:
     """
     Regress an error on torques X that are constant and on some of them along a course of time.
 
     Of products (B, m + 1, m + 1) of [X e] in blocks, a course (B,), and combinations (m, c) of X
     that change. The blocks' scores are taken as they are, so that errors may correlate within a
-    block (Liang and Zeger 1986).
+    block (Liang and Zeger 1986). Returns factors (c,), their σ, the squared error explained.
     """
     B, m = len(products), products.shape[1] - 1
     G, right = products[:, :m, :m], products[:, :m, m]
@@ -137,21 +116,19 @@ def regress_change(products: Array, course: Array, chosen: Array) -> _Change:
     spread = (targets - np.einsum('bkl,l->bk', normals, value)) @ inverse
     sigma = np.sqrt(B / max(B - len(value), 1) * np.sum(spread**2, axis=0))
     explained = float(value @ targets.sum(axis=0)) - without
-    return _Change(value[m:], sigma[m:], explained)
+    return value[m:], np.maximum(sigma[m:], 1e-300), explained
 
 
 # Contiguous blocks whose errors are taken as independent; least rows of a block, and blocks.
 BLOCKS, MIN_ROWS, MIN_BLOCKS = 48, 8, 16
-# A change is looked for at each of so many places, away from the ends.
-PLACES, AWAY = 16, 3
+PLACES, AWAY = 16, 3  # a change is looked for at each of so many places, away from the ends
 # Least time before and after a change [s]: in less, a motion shows too little of a joint.
 MIN_SECONDS = 5.0
 # A change is told from so many standard deviations on, when it is so large a share of the torque
 # that changed, and of all of the joint's effort, and when it explains so much of the squared
 # residual. Calibrated with benchmarks/assumptions.py: 200 clean logs, and each disturbance.
 SIGNIFICANT, MIN_CHANGE, MIN_SHARE, MIN_EXPLAINED = 6.0, 0.1, 0.004, 0.1
-# A zero that moves, over the joint's effort.
-MIN_OFFSET = 0.1
+MIN_OFFSET = 0.1  # a zero that moves, over the joint's effort
 # What it has to explain of an error that is large, or may come from standstill, as a zero does.
 LARGE, MIN_OF_LARGE = 0.1, 0.3
 # What a change of the payload has to explain over what the joints' own changes do.
@@ -160,28 +137,18 @@ PAYLOAD_GAIN = 1.05
 MIN_LOAD, NOTHING = 0.03, 1e-6
 LEAST_BEFORE = 0.1  # of what a torque is on average: less would make any change look endless
 
-EFFORT, FRICTION, LOAD = 'effort', 'friction', 'load'
 # Names of findings: what changed.
-CHANGED = {
-    EFFORT: 'effort_changed', FRICTION: 'friction_changed', LOAD: 'load_changed',
-    OFFSET: 'offset_changed',
-}  # fmt: skip
-
-
-class _Course(NamedTuple):
-    """How a change goes on in time: (B,) by block, and the time [s] of a step, None of a drift."""
-
-    values: Array
-    since: float | None
+EFFORT, FRICTION = 'effort_changed', 'friction_changed'
+LOAD, ZERO = 'load_changed', 'offset_changed'
 
 
 class _JointChange(NamedTuple):
-    """What changed at a joint, by which share of what it was before, and how."""
+    """What changed at a joint, by which share of what it was, from when on, and what explains."""
 
     joint: int
     kind: str
     share: float
-    course: _Course
+    since: float | None
     explained: float
 
 
@@ -196,36 +163,36 @@ def stationarity_warnings(
         return [payload]
     result = []
     findings.sort(key=lambda change: -abs(change.share))
-    for kind, gradual in product(CHANGED, (False, True)):
-        some = [f for f in findings if f.kind == kind and (f.course.since is None) == gradual]
+    for kind, gradual in product((EFFORT, FRICTION, LOAD, ZERO), (False, True)):
+        some = [f for f in findings if f.kind == kind and (f.since is None) == gradual]
         if some:
-            shares, since = [f.share for f in some], [f.course.since for f in some]
+            shares, since = [f.share for f in some], [f.since for f in some]
             values = {'drifts': shares} if gradual else {'shares': shares, 'since': since}
             joints = [robot.joints[f.joint] for f in some]
-            result.append(finding(CHANGED[kind], joints, **values))
+            result.append(finding(kind, joints, **values))
     return result
 
 
-def _courses(time: Array, blocks: int) -> Iterator[_Course]:
-    """Yield steps and a drift, each with a mean of zero."""
+def _courses(time: Array, blocks: int) -> Iterator[tuple[float | None, Array]]:
+    """Yield steps at a time [s], and a drift, by block (B,) with a mean of zero."""
     place = np.arange(blocks)
     for k in range(AWAY, PLACES - AWAY + 1):
         first = round(k * blocks / PLACES)
         step, since = (place >= first).astype(float), float(time[first * len(time) // blocks])
         if min(since - time[0], time[-1] - since) >= MIN_SECONDS:
-            yield _Course(step - step.mean(), since)
+            yield since, step - step.mean()
     if time[-1] - time[0] >= 2.0 * MIN_SECONDS:
-        yield _Course((place - place.mean()) / max(blocks - 1, 1), None)
+        yield None, (place - place.mean()) / max(blocks - 1, 1)
 
 
 def _largest_change(torques: JointTorques) -> _JointChange | None:
     """Return the change of a joint that explains most of its error, where it is to be told."""
     parts = np.column_stack([*torques.friction.values(), torques.rigid])
     products = block_products(np.column_stack([parts, torques.error]), torques.blocks)
-    kinds = np.array([OFFSET if k == OFFSET else FRICTION for k in torques.friction] + [LOAD])
+    kinds = np.array([ZERO if k == OFFSET else FRICTION for k in torques.friction] + [LOAD])
     # What may change: its share of each part.
     choices = [(EFFORT, np.ones(len(kinds)))]
-    choices += [(kind, 1.0 * (kinds == kind)) for kind in (FRICTION, LOAD, OFFSET)]
+    choices += [(kind, 1.0 * (kinds == kind)) for kind in (FRICTION, LOAD, ZERO)]
     if (own := np.flatnonzero(kinds == FRICTION)).size > 1:
         choices += [(FRICTION, each) for each in np.eye(len(kinds))[own]]
     best, friction = None, rms(parts @ choices[1][1])
@@ -233,33 +200,34 @@ def _largest_change(torques: JointTorques) -> _JointChange | None:
         if not chosen.any():
             continue
         torque = parts @ chosen
-        whole = {FRICTION: friction, OFFSET: torques.size}.get(kind, rms(torque))
-        for course in _courses(torques.time, torques.blocks):
-            change = regress_change(products, course.values, chosen[:, None])
-            if best is None or change.explained > best.explained:
-                share = _share(torques, kind, torque, whole, course, change)
-                if share is not None:
-                    best = _JointChange(torques.joint, kind, share, course, change.explained)
+        whole = {FRICTION: friction, ZERO: torques.size}.get(kind, rms(torque))
+        for since, course in _courses(torques.time, torques.blocks):
+            (value,), (sigma,), explained = _regress(products, course, chosen[:, None])
+            more = best is None or explained > best.explained
+            if not more or abs(value) < SIGNIFICANT * sigma:
+                continue
+            share = _share(torques, kind, torque, whole, course, float(value), explained)
+            if share is not None:
+                best = _JointChange(torques.joint, kind, share, since, explained)
     return best
 
 
 def _share(
-    torques: JointTorques, kind: str, torque: Array, whole: float, course: _Course, change: _Change
-) -> float | None:
+    torques: JointTorques, kind: str, torque: Array, whole: float, course: Array, value: float,
+    explained: float,
+) -> float | None:  # fmt: skip
     """Return by which share of the whole a torque changed, None if that is not to be told."""
-    power = float(torques.error @ torques.error)
-    offset, value = kind == OFFSET, float(change.value[0])
+    offset, size = kind == ZERO, abs(value) * rms(torque)
     share = MIN_OF_LARGE if offset or torques.residual > LARGE else MIN_EXPLAINED
-    if change.significance < SIGNIFICANT or change.explained < share * power:
-        return None
-    size = abs(value) * rms(torque)
     least = (MIN_OFFSET if offset else MIN_CHANGE) * whole
-    if size < least or size * rms(course.values) < MIN_SHARE * torques.size:
+    if explained < share * float(torques.error @ torques.error):
+        return None
+    if size < least or size * rms(course) < MIN_SHARE * torques.size:
         return None
     sign = float(np.sign(value * torque.mean() if offset else value))
     # Of a part of the friction, what it was before is not known apart.
     alone = offset or rms(torque) < whole
-    before = 1.0 if alone else max(1.0 + value * float(course.values[0]), LEAST_BEFORE)
+    before = 1.0 if alone else max(1.0 + value * float(course[0]), LEAST_BEFORE)
     return sign * size / (whole * before)
 
 
@@ -280,35 +248,34 @@ def _payload(
         products += weight * block_products(np.column_stack([t.W @ directions, t.error]), blocks)
     size = np.diag(products.sum(axis=0))[:4]
     used = np.flatnonzero(size > NOTHING * size.max())
-    time = torques[0].time
-    steps = [course for course in _courses(time, blocks) if course.since is not None]
-    if not used.size or not steps:
+    if not used.size:
         return None
+    time, chosen = torques[0].time, np.eye(len(used))
     products = products[:, [*used, 4]][:, :, [*used, 4]]
-    changes = [regress_change(products, course.values, np.eye(len(used))) for course in steps]
-    change, course = max(zip(changes, steps, strict=True), key=lambda pair: pair[0].explained)
-    # The load of several joints, and nothing else, changed at the same time.
-    times = [found.course.since for found in findings if found.kind == LOAD]
-    known = [since for since in times if since is not None]
-    shared = len(known) == len(findings) > 1 and np.ptp(known) <= 2.0 * np.ptp(time) / PLACES
-    alone = change.explained < PAYLOAD_GAIN * by_joints and not shared
-    loads = [rms(t.W @ directions[:, used] @ change.value) / t.size for t in torques]
-    if change.significance < SIGNIFICANT or alone or max(loads) < MIN_LOAD:
+    steps = (step for step in _courses(time, blocks) if step[0] is not None)
+    found = [(since, *_regress(products, course, chosen)) for since, course in steps]
+    if not found:
         return None
-    sure = change.explained > by_joints and used[0] == 0
-    sure = sure and abs(change.value[0]) > SIGNIFICANT * change.sigma[0]
-    mass = change.value[0] if sure else None
-    return finding('payload_changed', robot.joints, since=course.since, mass=mass)
+    since, value, sigma, explained = max(found, key=lambda step: step[-1])
+    # The load of several joints, and nothing else, changed at the same time.
+    known = [each.since for each in findings if each.kind == LOAD and each.since is not None]
+    shared = len(known) == len(findings) > 1 and np.ptp(known) <= 2.0 * np.ptp(time) / PLACES
+    alone = explained < PAYLOAD_GAIN * by_joints and not shared
+    loads = [rms(t.W @ directions[:, used] @ value) / t.size for t in torques]
+    sure = np.abs(value) / sigma
+    if sure.max() < SIGNIFICANT or alone or max(loads) < MIN_LOAD:
+        return None
+    of_mass = explained > by_joints and used[0] == 0 and sure[0] > SIGNIFICANT
+    mass = value[0] if of_mass else None
+    return finding('payload_changed', robot.joints, since=since, mass=mass)
 
 
-# Relative residual of a joint from which its friction is looked into.
-LARGE_RESIDUAL = 0.02
+LARGE_RESIDUAL = 0.02  # relative residual of a joint from which its friction is looked into
 # Least rows on either side of a jump, and pieces of either side that are left out in turn.
 JUMP_ROWS, PIECES = 6, 6
 # Least share of the joint's squared error that a jump explains, and least size over its effort.
 MIN_JUMP_EXPLAINED, MIN_JUMP = 0.3, 0.05
-# By how much it has to lower the squared error: friction may change otherwise.
-LEAST_GAIN = 1.5
+LEAST_GAIN = 1.5  # by how much it has to lower the squared error: friction may change otherwise
 ROUNDING = 1e-10  # below which columns depend on others
 
 

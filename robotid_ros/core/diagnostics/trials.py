@@ -1,10 +1,4 @@
-"""
-Trials of remedies: what a model leaves with and without one, on rows that were not fitted.
-
-Fitting and judging need products of rows alone: WᵀW, Wᵀ[Y_1 … Y_n] and YᵀY of each fold and joint.
-"""
-
-from __future__ import annotations
+"""Trials of remedies: what a model leaves with and without one, on rows that were not fitted."""
 
 from collections.abc import Sequence
 import dataclasses
@@ -15,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import Array, diagonal_scale, SINGULAR
+from ..model import regressor, Robot
 from ..model.base_parameters import BaseParameters
-from ..model.dynamics import regressor
 from ..model.friction import OF_POSITION
-from ..model.robot import INERTIAL, Robot
+from ..model.robot import INERTIAL
 from ..regression.observation_system import folds, Rows
 
 Mask = npt.NDArray[np.bool_]
@@ -26,12 +20,10 @@ Mask = npt.NDArray[np.bool_]
 # A remedy is better when the logarithm of the squared error falls by so many standard errors over
 # the folds.
 SIGNIFICANT = 2.0
-# Rows that a trial takes: enough for any fold, in a fraction of a second.
-MAX_ROWS = 4000
+MAX_ROWS = 4000  # rows that a trial takes: enough for any fold, in a fraction of a second
 # Added to the diagonal of normalised products: what a fold does not tell stays near zero.
 RIDGE = 1e-9
-# σ of a joint that is fitted exactly, over its effort: no sensor is better.
-EXACT = 1e-3
+EXACT = 1e-3  # σ of a joint that is fitted exactly, over its effort: no sensor is better
 LEAST_SHOWN = 1e-4  # relative residual
 # States of each joint at which friction may not drive it and inertia may not be negative.
 STATES = 8
@@ -58,15 +50,15 @@ class Efforts(NamedTuple):
     factors: Array
 
     @classmethod
-    def as_recorded(cls, n: int) -> Efforts:
+    def as_recorded(cls, n: int) -> 'Efforts':
         """Return the columns in their order, as they are."""
         return cls(np.arange(n), np.ones(n))
 
-    def scaled(self, factors: Array) -> Efforts:
+    def scaled(self, factors: Array) -> 'Efforts':
         """Multiply the efforts of the joints by factors (n,)."""
         return self._replace(factors=self.factors * factors)
 
-    def swapped(self, i: int, j: int) -> Efforts:
+    def swapped(self, i: int, j: int) -> 'Efforts':
         """Exchange the columns of two joints."""
         order = np.arange(len(self.columns))
         order[[i, j]] = j, i
@@ -99,20 +91,11 @@ class Trial(NamedTuple):
 
 class Trials:
     """
-    Fits of some rows to all but one fold, judged on that fold.
+    Fits of some rows to all but one fold, judged on that fold, by products of rows alone.
 
-    Parameters
-    ----------
-    rows : to fit
-    possible : (m, b) A with A χ ≥ 0 for robots that can exist, or None
-    parts : (K, N) to leave out in turn, `folds_of` the rows by default
-
-    Attributes
-    ----------
-    n, b : numbers of joints and of parameters
-    moving : numbers of the joints that have rows
-    sigma : (n,) units of the errors of effort columns: what each joint alone leaves of its own
-
+    Of (m, b) A with A χ ≥ 0 for robots that can exist, or None, and parts (K, N) to leave out in
+    turn, `folds_of` the rows by default. `moving` are numbers of the joints that have rows, and
+    `sigma` (n,) the units of effort columns' errors: what each joint alone leaves of its own.
     """
 
     def __init__(self, rows: Rows, possible: Array | None = None, parts: Mask | None = None):
@@ -189,11 +172,10 @@ class Trials:
     def errors(self, efforts: Efforts | None = None) -> Array:
         """Return squared errors (K, n) of effort columns on folds, robots fitted to the others."""
         efforts = efforts or Efforts.as_recorded(self.n)
-        variances, result = self._own_variances(efforts), []
-        for part in self.parts:
-            value = self._solution(self._total - part, efforts, variances, True)
-            result.append(self._squares(part, efforts, value))
-        return np.array(result)
+        variances = self._own_variances(efforts)
+        values = (self._solution(self._total - x, efforts, variances, True) for x in self.parts)
+        pairs = zip(self.parts, values, strict=True)
+        return np.array([self._squares(part, efforts, value) for part, value in pairs])
 
     def compare(self, before: Array, after: Array) -> Trial:
         """Compare squared errors (K, n) of two models."""
@@ -280,15 +262,13 @@ def _least_distance(normal: Array, value: Array, A: Array) -> Array:
 
     size = np.diag(normal)
     used = size > SINGULAR**2 * size.max(initial=0.0)
-    if not used.all():  # parameters without data can make up for a limit that they are in
-        result, A = value.copy(), A[~A[:, ~used].any(axis=1)][:, used]
-        result[used] = _least_distance(normal[np.ix_(used, used)], value[used], A)
-        return result
+    # Parameters without data can make up for a limit that they are in.
+    A = A[~A[:, ~used].any(axis=1)][:, used]
     if not len(A):
         return value
-    left, scale = _scaled(normal)
+    left, scale = _scaled(normal[np.ix_(used, used)])
     L = np.linalg.cholesky(left)
-    G, h = np.linalg.solve(L, (A / scale).T).T, -A @ value
+    G, h = np.linalg.solve(L, (A / scale).T).T, -A @ value[used]
     size = np.maximum(np.linalg.norm(G, axis=1), 1e-300)
     h = h / size
     unit = float(np.abs(h).max())
@@ -299,4 +279,6 @@ def _least_distance(normal: Array, value: Array, A: Array) -> Array:
         return value
     if -rest[-1] < 1e-12:
         return value
-    return np.asarray(value + np.linalg.solve(L.T, unit * rest[:-1] / -rest[-1]) / scale)
+    result = value.copy()
+    result[used] += np.linalg.solve(L.T, unit * rest[:-1] / -rest[-1]) / scale
+    return result

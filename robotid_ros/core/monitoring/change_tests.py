@@ -1,7 +1,5 @@
 """Which groups of parameters changed: least squares that forgets, and likelihood ratios."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 import dataclasses
 from typing import NamedTuple
@@ -10,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import Array, ReadOnlyArrays
-from ..model.dynamics import regressor
+from ..model import regressor, Robot
 from ..model.friction import OF_POSITION
-from ..model.robot import INERTIAL, Robot
+from ..model.robot import INERTIAL
 from ..regression.observation_system import triangular_factor
 
 FRICTION, OFFSET, PAYLOAD = 'friction', 'offset', 'payload'
@@ -35,10 +33,8 @@ WIDE = 5.0
 MARGIN, PRICE = 10.0, 2.0
 # Late rows have to show so much of a threshold, and either part to add it to the other one.
 CONFIRMED = 0.5
-# Parameters are as identified again within so many σ of what is no change.
-NONE = 3.0
-# Least standard deviation of what is no change, over its scale: a numerical bound.
-LEAST = 1e-6
+NONE = 3.0  # parameters are as identified again within so many σ of what is no change
+LEAST = 1e-6  # least standard deviation of what is no change, over its scale: a numerical bound
 
 
 class ParameterGroup(NamedTuple):
@@ -62,7 +58,7 @@ class FollowedParameters(ReadOnlyArrays):
     level: Array  # (n,) ordinary torque of each joint [N·m or N]
     groups: tuple[ParameterGroup, ...]  # what changes together
 
-    def rows(self, memory: float = np.inf) -> ForgettingLeastSquares:
+    def rows(self, memory: float = np.inf) -> 'ForgettingLeastSquares':
         """Return least squares of these parameters, without rows yet, and its memory [s]."""
         return ForgettingLeastSquares(len(self.level), len(self.columns), memory)
 
@@ -70,15 +66,25 @@ class FollowedParameters(ReadOnlyArrays):
 def follow(robot: Robot, standard: Array) -> FollowedParameters:
     """Choose the parameters that a rigid robot at work may change, of standard ones (p,)."""
     columns, members = list[int](), dict[tuple[str, str], list[int]]()
-    for k in range(robot.p):
-        if (key := _group_of(robot, k)) is not None:
+    first, payload = robot.first_columns[robot.n - 1], (PAYLOAD, robot.joints[-1])
+    for k, parameter in enumerate(robot.parameters):
+        if parameter.symbol in INERTIAL:
+            stays = not first <= k < first + len(INERTIAL) or parameter.symbol not in LOAD
+            key = payload
+        else:
+            stays = parameter.symbol == 'Ia' or parameter.symbol in OF_POSITION
+            key = (OFFSET if parameter.symbol == 'off' else FRICTION), parameter.joint
+        if not stays:
             members.setdefault(key, []).append(len(columns))
             columns.append(k)
-    own, payload = [robot.parameters[k] for k in columns], (PAYLOAD, robot.joints[-1])
+    own = [robot.parameters[k] for k in columns]
     if payload in members:  # last, and the mass first
         members[payload] = sorted(members.pop(payload), key=lambda i: LOAD.index(own[i].symbol))
+    shown: dict[str, tuple[int, ...]] = {joint: (j,) for j, joint in enumerate(robot.joints)}
+    shown |= {each.name: tuple(np.flatnonzero(each.ratios).tolist()) for each in robot.couplings}
+    every = tuple(range(robot.n))
     groups = tuple(
-        ParameterGroup(kind, name, tuple(found), _joints(robot, kind, name))
+        ParameterGroup(kind, name, tuple(found), every if kind == PAYLOAD else shown[name])
         for (kind, name), found in members.items()
     )
     chosen, value = np.array(columns, dtype=np.intp), np.asarray(standard)
@@ -87,33 +93,10 @@ def follow(robot: Robot, standard: Array) -> FollowedParameters:
     return FollowedParameters(chosen, names, units, value[chosen], scale, level, groups)
 
 
-def _group_of(robot: Robot, column: int) -> tuple[str, str] | None:
-    """Return kind and name of the group of a standard parameter, None of one that stays."""
-    parameter = robot.parameters[column]
-    first = robot.first_columns[robot.n - 1]
-    if parameter.symbol in INERTIAL:
-        last = first <= column < first + len(INERTIAL)
-        return (PAYLOAD, robot.joints[-1]) if last and parameter.symbol in LOAD else None
-    if parameter.symbol == 'Ia' or parameter.symbol in OF_POSITION:
-        return None
-    return (OFFSET if parameter.symbol == 'off' else FRICTION), parameter.joint
-
-
-def _joints(robot: Robot, kind: str, name: str) -> tuple[int, ...]:
-    if kind == PAYLOAD:
-        return tuple(range(robot.n))
-    for coupling in robot.couplings:
-        if coupling.name == name:
-            return tuple(np.flatnonzero(coupling.ratios).tolist())
-    return (robot.joints.index(name),)
-
-
 def _sizes(
-    robot: Robot,
-    standard: Array,
-    columns: npt.NDArray[np.intp],
+    robot: Robot, standard: Array, columns: npt.NDArray[np.intp],
     groups: tuple[ParameterGroup, ...],
-) -> tuple[Array, Array]:
+) -> tuple[Array, Array]:  # fmt: skip
     """Return scales (m,) and levels (n,), from random states."""
     rng, shape = np.random.default_rng(0), (STATES, robot.n)
     lower = np.maximum(robot.limits.lower, -np.pi)
@@ -153,23 +136,14 @@ class ForgettingLeastSquares:
     With c_j the time in which joint j moved, a row of age a by that clock weighs e^(−a/T):
     R_jᵀ R_j = Σ e^(−a/T) [φ y]ᵀ [φ y], the QR update of information filters (Bierman 1977). A
     joint that rests forgets nothing, and what its rows do not show is not forgotten for them:
-    information leaves as new one of the same joint comes, so that nothing winds up.
-
-    Parameters
-    ----------
-    joints, columns : n and m, without the right-hand side
-    memory : T, inf to forget nothing [s]
-
-    Attributes
-    ----------
-    factors, time, counts : R_j of [φ y] (n, m + 1, m + 1), c_j (n,) [s], rows' weights (n,)
-
+    information leaves as new one of the same joint comes, so that nothing winds up. Of n joints,
+    m columns without the right-hand side, and a memory T, inf to forget nothing [s].
     """
 
     def __init__(self, joints: int, columns: int, memory: float):
         self.memory = memory
-        self.factors = np.zeros((joints, columns + 1, columns + 1))
-        self.time, self.counts = np.zeros((2, joints))
+        self.factors = np.zeros((joints, columns + 1, columns + 1))  # R_j of [φ y]
+        self.time, self.counts = np.zeros((2, joints))  # c_j (n,) [s], sums of rows' weights (n,)
 
     def add(self, rows: Array, used: npt.NDArray[np.bool_], duration: float) -> None:
         """Take in one row [φ y] (n, m + 1) of a duration [s], of the joints that moved (n,)."""
@@ -180,7 +154,7 @@ class ForgettingLeastSquares:
         self.time = self.time + np.where(used, duration, 0.0)
         self.counts = decay * self.counts + used
 
-    def copy(self, memory: float) -> ForgettingLeastSquares:
+    def copy(self, memory: float) -> 'ForgettingLeastSquares':
         """Return the same rows with another memory from here on."""
         n, size, _ = self.factors.shape
         result = ForgettingLeastSquares(n, size - 1, memory)
@@ -244,20 +218,8 @@ class ChangeTests:
     """
     Tests of the followed parameters against a reference.
 
-    All values are differences from what was identified.
-
-    Parameters
-    ----------
-    sigma : (m,) standard deviation that the identification leaves them
-    tolerance : change that is none, over the scale of a parameter
-    significance : of a change [σ]
-
-    Attributes
-    ----------
-    start, start_sigma : (m,) where the parameters are when nothing changed, and its σ: the
-        identification, later what the first motion showed, whose σ is smaller
-    reference : (m,) where they are with the changes that are known
-
+    All values are differences from what was identified, to within σ (m,). A change is none up to a
+    tolerance over the scale of a parameter; those that are told have a significance [σ].
     """
 
     def __init__(
@@ -266,7 +228,10 @@ class ChangeTests:
         from scipy.special import chdtri, erfc
 
         self.groups = followed.groups
+        # Where the parameters are when nothing changed, and with the changes that are known, (m,).
         self.start, self.reference = np.zeros((2, len(followed.columns)))
+        # Of the start: of the identification, later of what the first motion showed, a smaller
+        # one.
         self.start_sigma = sigma.copy()
         self._tolerated = (np.maximum(tolerance, LEAST) * followed.scale) ** 2
         self._narrow = self._tolerated + sigma**2
@@ -299,17 +264,14 @@ class ChangeTests:
             chosen.append(best)
         return [self.groups[k] for k in chosen], clear
 
-    def strength(self, group: ParameterGroup, rows: ForgettingLeastSquares, noise: Array) -> float:
-        """Return what a group alone explains, over its threshold."""
-        (statistic,) = self._evidence(rows, noise).statistics((group,), self._wide)
-        return float(statistic / self._threshold(group))
-
-    def expected(
+    def shown(
         self, group: ParameterGroup, value: Array, rows: ForgettingLeastSquares, noise: Array
-    ) -> float:
-        """Return what a group at a value (of its members) would explain, over its threshold."""
+    ) -> tuple[float, float]:
+        """Return what a group explains, and would at a value (of its members), over threshold."""
+        evidence, threshold = self._evidence(rows, noise), self._threshold(group)
+        (statistic,) = evidence.statistics((group,), self._wide)
         change = value - self.reference[list(group.members)]
-        return self._evidence(rows, noise).expected(group, change) / self._threshold(group)
+        return float(statistic) / threshold, evidence.expected(group, change) / threshold
 
     def agree(
         self, group: ParameterGroup, free: Sequence[ParameterGroup], early: ForgettingLeastSquares,

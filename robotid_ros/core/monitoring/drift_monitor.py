@@ -1,9 +1,7 @@
 """Drift: parameters followed by recursive least squares, and the changes of them that last."""
 
-from __future__ import annotations
-
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 import dataclasses
 
 import numpy as np
@@ -16,7 +14,6 @@ from .change_tests import (
     ChangeTests,
     follow,
     FollowedParameters,
-    ForgettingLeastSquares,
     FRICTION,
     ParameterGroup,
     PAYLOAD,
@@ -40,8 +37,7 @@ MAX_GAP, SETTLING = 0.055, 3.0
 # Time constants of rows that show a large change at once, and a smaller one soon [s of motion]:
 # what is known from the past would hide it for as long as it is remembered.
 RECENT = (2.0, 8.0)
-# Numbers of last rows that show by themselves what has just begun.
-WINDOWS = (3, 6, 12, 24)
+FEWEST, WINDOW = 3, 24  # last rows, at least and at most, that show alone what has just begun
 # Blocks with motion from one test to the next, and to the next of a trial: some milliseconds.
 TEST_EVERY, TRIAL_EVERY = 4, 2
 # A joint is known from so much motion that is remembered on [s], and so much at first shows where
@@ -66,10 +62,8 @@ class ChangeTrial:
     Rows since a change, alone, have to show it, and rows that come later have to confirm it.
 
     When a group shows first, it has to last: rows from some time after that, in which a push is
-    over, have to show one value of it together with those before, by evidence of their own.
-
-    `rows` are those since the change, which was first seen at `since` [ns], `ended` says whether
-    the trial is over, and the value is what made the group's members suspect.
+    over, have to show one value of it together with those before, by evidence of their own. The
+    value is what made the group's members suspect.
     """
 
     def __init__(
@@ -77,9 +71,8 @@ class ChangeTrial:
         settings: DriftSettings, suspected: ParameterGroup, value: Array,
     ):  # fmt: skip
         self._followed, self._tests, self._noise = followed, tests, noise
-        self._settings = settings
+        self._settings, self.ended = settings, False
         self.suspected, self._value = suspected, value
-        self.ended = False
 
     def begin(self, latest: Sequence[Row]) -> DriftChange | None:
         """Look at the latest rows one by one, from the change on; return what is told."""
@@ -95,7 +88,7 @@ class ChangeTrial:
 
     def _restart(self, first: Row) -> None:
         """Forget all rows; the next one is to be the first."""
-        self.since = first.stamp
+        self.since = first.stamp  # when the change was first seen [ns]
         self.rows, self._early, self._late = (self._followed.rows() for _ in range(3))
         self._last = deque[Row](maxlen=LAST)
         self._late_from: int | None = None  # from when on rows are late [ns]
@@ -143,11 +136,10 @@ class ChangeTrial:
         seen = min((stamp - since) * 1e-9, motion / MOTION) / asked
         if seen >= PATIENCE or float(rows.time.max()) >= OTHERS * asked:
             return True
-        return (
-            seen >= 1.0
-            and self._tests.strength(self.suspected, rows, noise) <= DOUBT
-            and self._tests.expected(self.suspected, self._value, rows, noise) >= 1.0
-        )
+        if seen < 1.0:
+            return False
+        shown, expected = self._tests.shown(self.suspected, self._value, rows, noise)
+        return shown <= DOUBT and expected >= 1.0
 
     def _duration(self) -> float:
         """Return how long the suspected group has to last before rows confirm it [s]."""
@@ -155,12 +147,7 @@ class ChangeTrial:
         return settings.payload_duration if payload else settings.duration
 
     def _is_over(self, value: Array) -> bool:
-        """
-        Whether some of the last rows say that what was found, parameters at a value (m,), was not.
-
-        The excess of rows in succession, whichever speak most against it (the cumulative sum of
-        Page 1954): it has ended, or has begun just now.
-        """
+        """Whether a value (m,) has ended, or has begun just now, by the last rows (Page 1954)."""
         over = most = 0.0
         for row in self._last:
             over = max(0.0, over + self._excess(row, value))
@@ -191,12 +178,9 @@ class ChangeTrial:
 
     def _share(self, group: ParameterGroup, change: Array) -> float:
         """Return the torque of a change over the friction of these joints, on this motion."""
-        groups = [
-            other
-            for other in (self._followed.groups if group.kind != FRICTION else [group])
-            if other.kind == FRICTION and set(other.joints) & set(group.joints)
-        ]
-        friction = [k for other in groups for k in other.members]
+        groups = (group,) if group.kind == FRICTION else self._followed.groups
+        near = (x for x in groups if x.kind == FRICTION and {*x.joints} & {*group.joints})
+        friction = [k for other in near for k in other.members]
         rows = np.concatenate(self.rows.factors[list(group.joints), :, :-1])
         start = self._followed.identified + self._tests.start
         before = rows[:, friction] @ start[friction]
@@ -220,19 +204,15 @@ class DriftMonitor:
 
     Parameters
     ----------
-    robot : rigid
-    standard : (p,) identified parameters, others zero
-    sigma : (p,) their standard deviation, 0 where not known
+    robot, settings : a rigid one; memory, tolerance, significance, durations
+    standard, sigma : (p,) identified parameters, others zero; their σ, 0 where not known
     residual : (n,) root mean square of the efforts that the identification left [N·m or N]
-    settings : memory, tolerance, significance, durations
     cutoff : of the causal filter of positions and efforts [Hz]
     standstill : joints slower than this are at rest [rad/s or m/s]
 
     Attributes
     ----------
-    followed : the m parameters
-    changes : that were told and last, by group
-    stamp : of the last joint state [ns]
+    followed, changes : the m parameters; what was told and lasts, by group
     last_motion : (n,) when each joint last moved [ns]; where it never did, the first stamp
 
     """
@@ -250,7 +230,7 @@ class DriftMonitor:
         self._noise = RowNoise(residual, followed.level)
         own = sigma[followed.columns]
         self._tests = ChangeTests(followed, own, settings.tolerance, settings.significance)
-        self._latest = deque[Row](maxlen=WINDOWS[-1])
+        self._latest = deque[Row](maxlen=WINDOW)
         self._trial: ChangeTrial | None = None
         self._unlearned = list(followed.groups)
         self._blocks = 0
@@ -282,7 +262,8 @@ class DriftMonitor:
                 self.last_motion[:] = states.stamp
             elif states.effort_reported and states.age >= self._settling:
                 row = self._builder.add(states.stamp, states.motion, states.effort)
-                told += self._take(row) if row is not None else []
+                if row is not None and (change := self._take(row)) is not None:
+                    told.append(change)
         return told
 
     def estimate(self) -> tuple[Array, Array]:
@@ -294,13 +275,13 @@ class DriftMonitor:
         rows = self._rows if self._trial is None else self._trial.rows
         return np.asarray(np.maximum(self._rows.time, rows.time) >= ENOUGH)
 
-    def _take(self, row: Row) -> list[DriftChange]:
+    def _take(self, row: Row) -> DriftChange | None:
         """Take in a row; return what is told."""
         errors = row.values @ np.append(-self._recent_value, 1.0)
         if self._trial is None:
             self._noise.hold(errors, row.used)
         if not row.used.any():
-            return []
+            return None
         self.last_motion[row.used] = row.stamp
         for rows in (self._rows, *self._recent):
             rows.add(row.values, row.used, row.duration)
@@ -309,9 +290,20 @@ class DriftMonitor:
             self._trial.add(row)
         self._blocks += 1
         if self._blocks % (TEST_EVERY if self._trial is None else TRIAL_EVERY):
-            return []
+            return None
         self._fit()
-        return self._test(row.stamp)
+        change = self._suspect() if self._trial is None else self._trial.judge(row.stamp)
+        if self._trial is not None and self._trial.ended:
+            self._rows, self._trial = self._trial.rows, None
+            self._rows.memory = self._settings.memory
+            self._recent = [self._rows.copy(memory) for memory in RECENT]
+            self._fit()
+        if change is not None:
+            self._noise.drop()
+            self.changes.pop(change.group, None)
+            if not change.reverted:
+                self.changes[change.group] = change
+        return change
 
     def _fit(self) -> None:
         """Estimate the followed parameters, all free, from the rows that are remembered."""
@@ -320,43 +312,21 @@ class DriftMonitor:
         # Errors are those of a fit that follows soon: a change is no noise.
         self._recent_value, _ = tests.estimate(self._recent[-1], noise, tests.groups)
 
-    def _test(self, stamp: int) -> list[DriftChange]:
-        change = self._suspect() if self._trial is None else self._trial.judge(stamp)
-        if self._trial is not None and self._trial.ended:
-            self._rows, self._trial = self._trial.rows, None
-            self._rows.memory = self._settings.memory
-            self._recent = [self._rows.copy(memory) for memory in RECENT]
-            self._fit()
-        if change is None:
-            return []
-        self._noise.drop()
-        self.changes.pop(change.group, None)
-        if not change.reverted:
-            self.changes[change.group] = change
-        return [change]
-
     def _suspect(self) -> DriftChange | None:
         """Begin a trial where rows show a change; where not, learn where groups start."""
-        noise = self._noise.per_row()
-        for rows in (*self._windows(), *self._recent, self._rows):
-            found, _ = self._tests.find(rows, noise)
+        tests, noise, last = self._tests, self._noise.per_row(), self.followed.rows()
+        for row in reversed(self._latest):
+            last.add(row.values, row.used, row.duration)
+        alone = [last] if len(self._latest) >= FEWEST else []
+        for rows in (*alone, *self._recent, self._rows):
+            found, _ = tests.find(rows, noise)
             if found:
-                group = found[0]
-                value = self._tests.estimate(rows, noise, (group,))[0][list(group.members)]
-                self._trial = ChangeTrial(
-                    self.followed, self._tests, self._noise, self._settings, group, value
-                )
+                group, parts = found[0], (self.followed, tests, self._noise, self._settings)
+                value = tests.estimate(rows, noise, (group,))[0][list(group.members)]
+                self._trial = ChangeTrial(*parts, group, value)
                 return self._trial.begin(self._latest)
         for group in self._unlearned[:]:
             if self._rows.time[list(group.joints)].min() >= START:
-                self._tests.learn(group, self._rows, noise)
+                tests.learn(group, self._rows, noise)
                 self._unlearned.remove(group)
         return None
-
-    def _windows(self) -> Iterator[ForgettingLeastSquares]:
-        """Yield the last rows alone, more and more of them."""
-        rows = self.followed.rows()
-        for count, row in enumerate(reversed(self._latest), 1):
-            rows.add(row.values, row.used, row.duration)
-            if count in WINDOWS:
-                yield rows

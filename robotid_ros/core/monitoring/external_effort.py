@@ -35,8 +35,7 @@ MAX_GAP = 0.02
 SETTLING_PERIODS = 3.0
 # The velocity of a filtered position turns round within 1/ω of the true one.
 RESOLUTION = 1.0 / (2.0 * np.pi)
-# Samples of a recording that are enough to see how large residuals are.
-MAX_SAMPLES = 50_000
+MAX_SAMPLES = 50_000  # samples of a recording that are enough to see how large residuals are
 
 
 class MomentumObserver:
@@ -58,20 +57,12 @@ class MomentumObserver:
     standstill : drives that are slower are at standstill [rad/s or m/s]
     resolution : time within which a change of direction is known, by the filter of the signals [s]
 
-    Attributes
-    ----------
-    inertia : (n, n) M(q) of the last sample
-    observed : (3, n) external efforts r, and how far the true ones may lie below and above them
-
     """
 
     def __init__(
-        self,
-        model: RobotDynamics,
-        gain: Sequence[float],
-        standstill: float,
+        self, model: RobotDynamics, gain: Sequence[float], standstill: float,
         resolution: float = 0.0,
-    ):
+    ):  # fmt: skip
         n = model.robot.n
         if len(gain) not in (1, n):
             raise ConfigurationError(
@@ -82,7 +73,9 @@ class MomentumObserver:
         self._standstill, self._resolution = standstill, resolution
         self._direction = np.zeros(len(model.drives))
         self._positive, self._negative = (np.maximum(s * model.drives, 0.0) for s in (1.0, -1.0))
-        self.observed, self.inertia = np.zeros((3, n)), np.zeros((n, n))
+        # External efforts r, and how far the true ones may lie below and above them.
+        self.observed = np.zeros((3, n))
+        self.inertia = np.zeros((n, n))  # M(q) of the last sample
 
     def start(self, motion: Array, effort: Array) -> None:
         """Start anew, with positions and two derivatives (3, n), and efforts (n,)."""
@@ -99,11 +92,7 @@ class MomentumObserver:
         self._momentum, self._rate = momentum, rate
 
     def _momentum_and_rate(self, motion: Array, effort: Array) -> tuple[Array, Array]:
-        """
-        Return p (n,), and (3, n) what changes it: the expected, less what friction may hide.
-
-        Rows 1 and 2 are how far friction may lie below and above the expected one, negative.
-        """
+        """Return p (n,), and (3, n) what changes it: as expected, less what friction may hide."""
         q, dq, _ = motion
         self.inertia = self._model.mass_matrix(q)
         friction, below, above = self._friction(motion)
@@ -142,10 +131,9 @@ class FrictionAtRest:
 
     A joint that has just come to rest has the friction of its last direction. Later, friction may
     have taken what its effort has changed by; and it bears what changes outside without a sign of
-    it. After a while all that it may be is evenly likely, with the variance width²/12.
-
-    Of `drives` (d, n), the speed of each drive per joint speed, those faster than a speed slide
-    [rad/s or m/s]; a joint slides with all of its drives.
+    it. After a while all that it may be is evenly likely, with the variance width²/12. Of `drives`
+    (d, n) per joint speed, those faster than a speed slide [rad/s or m/s]; a joint, with all of
+    its.
     """
 
     def __init__(self, drives: Array, speed: float):
@@ -155,11 +143,7 @@ class FrictionAtRest:
         self._effort = np.zeros(drives.shape[1])
 
     def sigma(self, dq: Array, effort: Array, width: Array, h: float) -> Array:
-        """
-        Return the standard deviation (n,) after a step of h [s].
-
-        Of speeds and external efforts (n,), and the width (n,) of what friction may be.
-        """
+        """Take a step of h [s], of speeds, external efforts and widths of friction, (n,) each."""
         stuck = np.abs(self._drives @ dq) <= self._speed
         self._rest = np.where(stuck @ self._turned > 0.0, self._rest + h, 0.0)
         self._effort = np.where(self._rest < SETTLING_TIME, effort, self._effort)
@@ -233,14 +217,9 @@ def external_efforts(
     Recordings have the robot's joints in its order; of long ones the beginning is used. The arrays
     are of N samples: stamps (N,), others (N, n); N may be 0.
     """
-    samples = (
-        (round(t * 1e9), *state)
-        for recording in recordings
-        for t, *state in zip(
-            recording.time.tolist(), recording.position, recording.effort, strict=True
-        )
-    )
-    found = itertools.starmap(estimator.take, itertools.islice(samples, MAX_SAMPLES))
+    samples = (zip(each.time, each.position, each.effort, strict=True) for each in recordings)
+    first = itertools.islice(itertools.chain.from_iterable(samples), MAX_SAMPLES)
+    found = (estimator.take(round(1e9 * t), *state) for t, *state in first)
     rows = [row for row in found if row is not None]
     columns = zip(*rows, strict=True) if rows else ([] for _ in ExternalEffort._fields)
     return ExternalEffort(*map(np.array, columns))  # type: ignore[arg-type]
@@ -249,12 +228,10 @@ def external_efforts(
 # Rows count for the size of the residual where friction is known to within this share of what it
 # is not known by at rest.
 KNOWN = 0.01
-# Rounds of reweighting: the variances of squares are those of the fit before.
-ROUNDS = 5
+ROUNDS = 5  # rounds of reweighting: the variances of squares are those of the fit before
 # Least standard deviation over the joint's largest residual: rounding, and no model is better.
 LEAST = 0.02
-# Fewest rows from which something can be learnt.
-FEWEST = 100
+FEWEST = 100  # fewest rows from which something can be learnt
 # A contact ends when all efforts have stayed for so long [s] below so large a share of their
 # thresholds: one that goes on is told once.
 RELEASE_TIME, RELEASE_SHARE = 0.2, 0.5
@@ -341,19 +318,14 @@ class ContactDetector:
     Compares external efforts with thresholds, one sample after another.
 
     The thresholds are those where friction is known; what it may hide is added to them.
-
-    Attributes
-    ----------
-    threshold : (n,) of the last sample, in the direction of its external effort [N·m or N]
-    contact : the last one, or None
-
     """
 
     def __init__(self, joints: Sequence[str], thresholds: ContactThresholds):
         self._joints, self._thresholds = joints, thresholds
         self._quiet_since = self._last = 0
+        # Of the last sample, in the direction of its external effort [N·m or N].
         self.threshold: Array = np.full(len(joints), np.inf)
-        self.contact: Contact | None = None
+        self.contact: Contact | None = None  # the last one
 
     def take(self, seen: ExternalEffort) -> bool:
         """Take in one sample; return whether a contact began or ended."""
@@ -381,14 +353,9 @@ class ExternalWrench:
 
     τ_ext = Jᵀ w, weighted by what is unknown of each joint's effort and regularised by the size
     that wrenches are expected to have: the mean of w for Gaussian τ_ext and w. What a posture or
-    the number of joints leaves open stays near zero, with a σ near the expected size.
-
-    Parameters
-    ----------
-    model : with the robot's kinematics
-    frame : its name; empty: the last body; UnknownNameError: the robot has none of this name
-    force, torque : expected size of the wrench [N, N·m]
-
+    the number of joints leaves open stays near zero, with a σ near the expected size [N, N·m].
+    Without the name of a frame it is that of the last body. UnknownNameError: there is no such
+    one.
     """
 
     def __init__(self, model: RobotDynamics, frame: str, force: float, torque: float):

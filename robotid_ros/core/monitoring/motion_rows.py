@@ -1,7 +1,5 @@
 """From filtered joint states to rows of the regression, and how much a row counts."""
 
-from __future__ import annotations
-
 from collections import deque
 import dataclasses
 import math
@@ -11,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import Array
-from ..model.dynamics import regressor
-from ..model.robot import Robot
+from ..model import regressor, Robot
 from .change_tests import ForgettingLeastSquares
 
 # Steps are rounded to this, so that few transition matrices are made, and kept up to a number [s].
@@ -57,26 +54,16 @@ class FilteredStates:
     Joint states through one filter.
 
     Drivers without sensors report NaN or 0: efforts count once one was another number, until the
-    filter starts anew. Samples with NaN in what counts are passed over.
-
-    Parameters
-    ----------
-    drive_gain : (n,) torque or force per unit of published effort
-    cutoff : of the filter [Hz]
-    max_gap : longer silence, and a clock that was set back by more, start the filter anew [s]
-
-    Attributes
-    ----------
-    stamp : of the last sample [ns]
-    age : how long the filter has run [s]
-    effort_reported : whether efforts count
-
+    filter starts anew: after a silence longer than `max_gap` [s], or a clock that was set back by
+    more. Samples with NaN in what counts are passed over. The drive gains (n,) are torque or force
+    per unit of published effort, the cut-off is the filter's [Hz].
     """
 
     def __init__(self, drive_gain: Array, cutoff: float, max_gap: float):
         self._drive_gain, self._cutoff, self._max_gap = drive_gain, cutoff, max_gap
         self._filter: StateVariableFilter | None = None
-        self.stamp, self.age, self.effort_reported = 0, 0.0, False
+        self.stamp, self.age = 0, 0.0  # of the last sample [ns]; of the filter [s]
+        self.effort_reported = False  # whether efforts count
 
     @property
     def started(self) -> bool:
@@ -99,8 +86,7 @@ class FilteredStates:
         """
         Take in one sample as published: its stamp [ns], positions and efforts (n,).
 
-        Returns the time since the sample before [s], 0 where the filter starts anew; None: passed
-        over.
+        Returns the time since the one before [s], 0 for a filter anew, None if it is passed over.
         """
         tau = effort * self._drive_gain
         dt = (stamp - self.stamp) * 1e-9
@@ -170,6 +156,7 @@ class MotionRows:
         # Friction that grows with the load takes the load from what was identified.
         self._robot = dataclasses.replace(robot, load_parameters=standard)
         self._standard, self._columns, self._standstill = standard, columns, standstill
+        self._drives = np.vstack([np.eye(robot.n), *(each.ratios for each in robot.couplings)])
         self.restart()
 
     def restart(self) -> None:
@@ -189,7 +176,10 @@ class MotionRows:
         self._instants = instants[-1:]
         _, motions, efforts = zip(*instants[1:], strict=True)
         q, dq, ddq = np.stack(motions, axis=1)
-        moving = self._is_moving(dq)
+        # Joints that move one way throughout, with every motor that they share.
+        speeds, slow = dq @ self._drives.T, self._standstill
+        turning = np.all(speeds >= slow, axis=0) | np.all(speeds <= -slow, axis=0)
+        moving = np.all(turning[:, None] | (self._drives == 0.0), axis=0)
         used, self._moved = moving & self._moved, moving
         values = np.zeros((self._robot.n, len(self._columns) + 1))
         if used.any():
@@ -197,17 +187,6 @@ class MotionRows:
             values[:, :-1] = W[:, :, self._columns].mean(axis=1)
             values[:, -1] = np.mean(np.transpose(efforts) - W @ self._standard, axis=1)
         return Row(stamp, duration, values, used)
-
-    def _is_moving(self, dq: Array) -> npt.NDArray[np.bool_]:
-        """Return which joints (n,) move one way throughout, and every motor that they share."""
-        couplings = self._robot.couplings
-        speeds = np.column_stack([dq, *(dq @ coupling.ratios for coupling in couplings)])
-        slow = self._standstill
-        turning = np.all(speeds >= slow, axis=0) | np.all(speeds <= -slow, axis=0)
-        moving = turning[: dq.shape[1]]
-        for coupling, turns in zip(couplings, turning[dq.shape[1] :], strict=True):
-            moving[coupling.ratios != 0.0] &= turns
-        return np.asarray(moving)
 
 
 class RowNoise:

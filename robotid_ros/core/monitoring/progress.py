@@ -11,7 +11,7 @@ from ..arrays import Array
 from ..excitation.collision_scene import BodyFrame
 from ..excitation.settings import Until
 from ..identification_settings import IdentificationSettings
-from ..model.base_parameters import base_parameters, BaseParameters
+from ..model.base_parameters import base_parameters
 from ..model.robot import ElasticRobot, Robot
 from ..payload.payload import expected_mass_sigma, payload_identification
 from ..pipeline.choices import choose_model
@@ -19,20 +19,16 @@ from ..pipeline.estimation import as_asked
 from ..pipeline.observation import observe_so_far
 from ..pipeline.validation import validate_system
 from ..regression.covariance import SECONDS
-from ..regression.estimate import Estimate
 from ..regression.estimators import fit, MIXED
 from ..regression.goodness_of_fit import Validation
-from ..regression.observation_system import Rows
 from ..signals.recording import Recording
 from ..verdict import IN_BAND, without_noise, working_errors
 
 # Where the parameters add less to what the model leaves, more motion is wasted: of an error that
 # is a third of another one, both together have 5 %.
 WASTED = 1.0 / 3.0
-# Standard deviations of a band.
-BAND = 2.0
-# What is known of a payload, in `until.sigma`.
-MASS = 'mass'
+BAND = 2.0  # standard deviations of a band
+MASS = 'mass'  # what is known of a payload, in `until.sigma`
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,12 +68,9 @@ class Knowledge:
 
 
 def follow(
-    chunks: Iterable[Recording],
-    robot: Robot | ElasticRobot,
-    settings: IdentificationSettings,
-    until: Until,
-    carrier: BodyFrame | None = None,
-) -> Iterator[Knowledge]:
+    chunks: Iterable[Recording], robot: Robot | ElasticRobot, settings: IdentificationSettings,
+    until: Until, carrier: BodyFrame | None = None,
+) -> Iterator[Knowledge]:  # fmt: skip
     """
     Yield what is known after each chunk of a motion, in bounded memory.
 
@@ -105,41 +98,30 @@ def follow(
     base, method = base_parameters(robot), MIXED if settings.method == MIXED else 'wls'
     for so_far in observe_so_far(recording, robot, base, settings.signals, SECONDS):
         observed = so_far()
-        system = as_asked(observed.system, settings)
+        system, sampled = as_asked(observed.system, settings), observed.sampled_systems
         if mixed is not None and method == MIXED:
             system = mixed.attach(system)
         try:
             estimate = fit(system, method, settings.iterations)
         except RankDeficientError:
             continue
-        known = _progress(robot, base, estimate, observed.sampled_systems)
+        fitted = Validation.concatenate(
+            [validate_system(rows, robot, base, estimate.value) for rows in sampled]
+        )
+        q, dq = (np.concatenate([getattr(rows, name) for rows in sampled]) for name in ('q', 'dq'))
+        reached = q.min(axis=0), q.max(axis=0), np.abs(dq).max(axis=0)
+        error, goals, _ = working_errors(robot, base, estimate, reached, fitted)
+        left_out = 0.0 if estimate.model_error is None else estimate.model_error
+        products = goals @ (estimate.covariance - left_out)
+        # Of normal parameters, the mean and the variance of the squared error.
+        mean = np.maximum(np.trace(products, axis1=1, axis2=2), 0.0)
+        variance = 2.0 * np.sum(products * products.swapaxes(1, 2), axis=(1, 2))
+        highest = np.sqrt(mean + BAND * np.sqrt(np.maximum(variance, 0.0)))
+        model, _ = without_noise(fitted, IN_BAND if sampled[0].band < 1.0 else 1.0)
+        sigma = dict[str, float]()
         if carrier is not None:
-            mass = expected_mass_sigma(robot, base, estimate, carrier)
-            known = dataclasses.replace(known, sigma={MASS: mass, **known.sigma})
-        yield known
-
-
-def _progress(
-    robot: Robot, base: BaseParameters, estimate: Estimate, sampled: tuple[Rows, ...]
-) -> Knowledge:
-    """Judge an estimate by rows of its motion."""
-    fitted = Validation.concatenate(
-        [validate_system(rows, robot, base, estimate.value) for rows in sampled]
-    )
-    q, dq = (np.concatenate([getattr(rows, name) for rows in sampled]) for name in ('q', 'dq'))
-    reached = q.min(axis=0), q.max(axis=0), np.abs(dq).max(axis=0)
-    error, goals, _ = working_errors(robot, base, estimate, reached, fitted)
-    left_out = 0.0 if estimate.model_error is None else estimate.model_error
-    products = goals @ (estimate.covariance - left_out)
-    # Of normal parameters, the mean and the variance of the squared error.
-    mean = np.trace(products, axis1=1, axis2=2)
-    variance = 2.0 * np.sum(products * products.swapaxes(1, 2), axis=(1, 2))
-    cost = np.diag(goals.max(axis=0)) * np.diag(estimate.covariance)
-    return Knowledge(
-        robot.joints,
-        float(fitted.time[-1] - fitted.time[0]),
-        error,
-        np.sqrt(np.maximum(mean, 0.0) + BAND * np.sqrt(np.maximum(variance, 0.0))),
-        without_noise(fitted, IN_BAND if sampled[0].band < 1.0 else 1.0)[0],
-        {estimate.names[k]: float(estimate.sigma[k]) for k in np.argsort(-cost)},
-    )
+            sigma[MASS] = expected_mass_sigma(robot, base, estimate, carrier)
+        cost = np.diag(goals.max(axis=0)) * np.diag(estimate.covariance)
+        sigma |= {estimate.names[k]: float(estimate.sigma[k]) for k in np.argsort(-cost)}
+        seconds = float(fitted.time[-1] - fitted.time[0])
+        yield Knowledge(robot.joints, seconds, error, highest, model, sigma)

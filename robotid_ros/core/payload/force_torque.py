@@ -28,13 +28,10 @@ LEAST_ROWS = 6  # that determine the 12 numbers but the inertia, if they differ
 # Angular acceleration (RMS) from which on the inertia is asked for [rad/s²]: with less, 0.01 kg·m²
 # give 5 mN·m, the noise of a sensor.
 TURNING = 0.5
-# Radius of gyration of a body whose inertia is not asked for [m].
-BALL = 0.01
-# Residuals below this share of the signal are rounding.
-ROUNDING = 1e-12
+BALL = 0.01  # radius of gyration of a body whose inertia is not asked for [m]
+ROUNDING = 1e-12  # residuals below this share of the signal are rounding
 STEPS, CONVERGED = 30, 1e-13  # of Gauss-Newton, and the turn of gravity that is none [rad]
-# Of successive residuals: more would leave no independent measurement.
-MOST_CORRELATION = 0.95
+MOST_CORRELATION = 0.95  # of successive residuals: more would leave no independent measurement
 
 
 class SensorMotion(NamedTuple):

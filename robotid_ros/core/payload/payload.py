@@ -14,9 +14,9 @@ from ..excitation.collision_scene import body_frame, BodyFrame
 from ..finding_codes import finding
 from ..findings import Finding
 from ..identification_settings import IdentificationSettings
+from ..model import regressor, Robot
 from ..model.base_parameters import base_parameters, BaseParameters
-from ..model.dynamics import regressor
-from ..model.robot import INERTIAL, INERTIAL_UNITS, Robot
+from ..model.robot import INERTIAL, INERTIAL_UNITS
 from ..parameters.physical_consistency import (
     BodyPrior,
     consistent_parameters,
@@ -201,25 +201,16 @@ class KnownArm(NamedTuple):
 
 
 def payload_from_recordings(
-    empty: RecordingOrChunks | KnownArm,
-    loaded: RecordingOrChunks,
-    robot: Robot,
-    settings: IdentificationSettings,
-    progress: Progress,
-    frame: str = '',
-) -> tuple[Payload, tuple[Finding, ...]]:
+    empty: RecordingOrChunks | KnownArm, loaded: RecordingOrChunks, robot: Robot,
+    settings: IdentificationSettings, progress: Progress, frame: str = '',
+) -> tuple[Payload, tuple[Finding, ...]]:  # fmt: skip
     """
     Find a payload from a recording with it and one without it, or the identified arm.
 
-    Parameters
-    ----------
-    empty : recording, its successive chunks, or what was identified from one
-    settings, progress : how each is identified; called with the name of each step
-    frame : of the description, fixed to the link that carries it; '': that of the last joint
-
-    Returns the payload in this frame, and findings on the recordings and on it. RecordingError: a
-    recording cannot be used; UnknownNameError, ConfigurationError: no such frame, or other models.
-
+    Recordings may be whole or successive chunks; `progress` takes the name of each step. Returns
+    the payload in a frame of the description, that of the last joint by default, fixed to the link
+    that carries it, and findings on the recordings and on it. RecordingError: a recording cannot
+    be used; UnknownNameError, ConfigurationError: no such frame, or other models.
     """
     robot.check_no_mimic_joints('identifying a payload')
     robot = robot.elastic or robot
@@ -279,12 +270,9 @@ def payload_notes(payload: Payload, joint: str, advice: str) -> list[Finding]:
 
 
 def identify_payload(
-    robot: Robot,
-    base: BaseParameters,
-    empty: Estimate | KnownArm,
-    loaded: Estimate,
+    robot: Robot, base: BaseParameters, empty: Estimate | KnownArm, loaded: Estimate,
     carrier: BodyFrame | None = None,
-) -> Payload:
+) -> Payload:  # fmt: skip
     """
     Find a payload from the base parameters without and with it.
 
@@ -299,38 +287,37 @@ def identify_payload(
         raise ConfigurationError(
             'the two sessions were not identified with the same model: use one configuration'
         )
-    carrier = carrier or body_frame(robot)
-    white = loaded.classical + empty.classical
-    rows, root, A, inverse, unknown = _of_link(robot, base, white, carrier)
-    change = (loaded.value - empty.value)[rows]
-    free, target = inverse @ change, np.asarray(np.linalg.solve(root, change))
-    covariance = inverse @ (loaded.covariance + empty.covariance)[np.ix_(rows, rows)] @ inverse.T
-    value, link = nearest_possible(A, target, free), robot.links[carrier.link]
-    payload = Payload(link, value, covariance, unknown, free)
-    return payload.moved(carrier.name, frame_change(carrier.placement))
+    carrier, change = carrier or body_frame(robot), loaded.value - empty.value
+    covariances = loaded.covariance + empty.covariance, loaded.classical + empty.classical
+    A, target, found = _of_change(robot, base, change, *covariances, carrier)
+    value = nearest_possible(A, target, found.unconstrained)
+    found = dataclasses.replace(found, value=value)
+    return found.moved(carrier.name, frame_change(carrier.placement))
 
 
 def expected_mass_sigma(
     robot: Robot, base: BaseParameters, estimate: Estimate, carrier: BodyFrame
 ) -> float:
     """Return σ of a payload's mass by two recordings that tell as much as this estimate [kg]."""
-    rows, *_, inverse, unknown = _of_link(robot, base, 2.0 * estimate.classical, carrier)
-    covariance, nothing = 2.0 * estimate.covariance[np.ix_(rows, rows)], np.zeros(10)
-    found = Payload('', nothing, inverse @ covariance @ inverse.T, unknown, nothing)
-    return float(found.sigma[9])
+    covariances = 2.0 * estimate.covariance, 2.0 * estimate.classical
+    change = np.zeros_like(estimate.value)
+    return float(_of_change(robot, base, change, *covariances, carrier)[2].sigma[9])
 
 
-def _of_link(
-    robot: Robot, base: BaseParameters, white: Array, carrier: BodyFrame
-) -> tuple[npt.NDArray[np.intp], Array, Array, Array, Array]:
-    """Return rows of the link's system, their root, themselves weighted, A⁺, and what is open."""
+def _of_change(
+    robot: Robot, base: BaseParameters, change: Array, covariance: Array, white: Array,
+    carrier: BodyFrame,
+) -> tuple[Array, Array, Payload]:  # fmt: skip
+    """Return A and g of ‖A π − g‖, of a change (b,), and the π (10,) that makes it least."""
     rows = np.flatnonzero(depends_on_links(robot, base))
-    white = white[np.ix_(rows, rows)]
-    root = np.asarray(np.linalg.cholesky(white + 1e-12 * np.diag(np.diag(white))), dtype=float)
+    square = np.ix_(rows, rows)
+    root = np.linalg.cholesky(white[square] + 1e-12 * np.diag(np.diag(white[square])))
     columns = base.matrix[np.ix_(rows, robot.body_columns[carrier.link])]
-    A = np.asarray(np.linalg.solve(root, columns))
+    A, target = (np.asarray(np.linalg.solve(root, x)) for x in (columns, change[rows]))
     half, basis, unknown = open_factors(A)
-    return rows, root, A, half @ np.linalg.solve(root.T, basis).T, unknown
+    inverse = half @ np.linalg.solve(root.T, basis).T
+    free, link = inverse @ change[rows], robot.links[carrier.link]
+    return A, target, Payload(link, free, inverse @ covariance[square] @ inverse.T, unknown, free)
 
 
 def open_factors(A: Array) -> tuple[Array, Array, Array]:
@@ -370,12 +357,9 @@ class DriveGains(ReadOnlyArrays):
 
 
 def identify_drive_gains(
-    robot: Robot,
-    empty: Recording,
-    loaded: Recording,
-    payload: Array,
+    robot: Robot, empty: Recording, loaded: Recording, payload: Array,
     settings: SignalSettings | None = None,
-) -> DriveGains:
+) -> DriveGains:  # fmt: skip
     """
     Find the drive gains with a payload that is known (Gautier and Briot 2012).
 
@@ -383,16 +367,9 @@ def identify_drive_gains(
     session without it: its coefficient is 1/g_j. That of W_j is free, and friction may change
     between the sessions. Noise of the effort, on the left side, causes no bias.
 
-    Parameters
-    ----------
-    robot : its own drive gains do not matter
-    empty, loaded : motions without and with the payload
-    payload : χ_L (10,), `XX XY XZ YY YZ ZZ MX MY MZ M` at the frame of the last joint
-
-    Raises
-    ------
-    RecordingError : a recording cannot be used, or a joint does not feel the payload
-
+    The payload is χ_L (10,), `XX XY XZ YY YZ ZZ MX MY MZ M` at the frame of the last joint, of the
+    motion `loaded`; the robot's own drive gains do not matter. RecordingError: a recording cannot
+    be used, or a joint does not feel the payload.
     """
     robot = dataclasses.replace(robot, drive_gain=np.ones(robot.n))
     base, settings = base_parameters(robot), settings or SignalSettings()

@@ -23,10 +23,8 @@ MIN_DESCRIBED = 0.5
 MIN_CONTINUATION, MAX_SIDE_BRANCH = 3, 1
 # Names of the link where a tool is held.
 _TOOL = re.compile(r'(^|_)(tool|tool0|tcp|ee|eef|end_effector|flange)(_|$)', re.IGNORECASE)
-# Driven joints in series that may be an arm, or a leg, and are worth naming.
-MIN_ARM = 3
-# Driven joints of a wheel with its caster.
-MAX_WHEEL = 2
+MIN_ARM = 3  # driven joints in series that may be an arm, or a leg, and are worth naming
+MAX_WHEEL = 2  # driven joints of a wheel with its caster
 # Names decide only where the tree does not: a last joint that may be all of a gripper, and the one
 # of two chains of equal length that is no arm.
 _GRIPPER = re.compile('finger|gripper|jaw|claw|thumb|knuckle', re.IGNORECASE)
@@ -45,20 +43,16 @@ PER_JOINT_SETTINGS = (
 
 
 class TreeJoint(NamedTuple):
-    """
-    One joint: links at its ends, the joint that it mimics or '', its range [rad, m].
-
-    `velocity` is its largest speed [rad/s, m/s], 0 where the description says none.
-    """
+    """One joint, its links, its range [rad, m] and its largest speed [rad/s, m/s]."""
 
     name: str
     type: str
     parent: str
     child: str
-    mimics: str
+    mimics: str  # a joint, or ''
     lower: float
     upper: float
-    velocity: float
+    velocity: float  # 0 where the description says none
 
     @property
     def rest(self) -> float:
@@ -115,17 +109,17 @@ class JointTree:
         """Driven joints that come next behind each driven joint; key '': behind the base."""
         result: dict[str, list[str]] = {name: [] for name in ('', *self.driven)}
         for name in self.driven:
-            above = (joint.name for joint in self.joints_above(self.joints[name].parent))
+            above = self.above(self.joints[name].parent)
             result[next((k for k in above if k in self.driven), '')].append(name)
         return result
 
-    def joints_above(self, link: str) -> Iterator[TreeJoint]:
-        """Yield the joints from a link towards the base."""
-        for _ in self.joints:  # a bound against links in a circle, which are refused later
-            if link not in self._carrier:
-                return
-            yield self._carrier[link]
+    def above(self, link: str) -> list[str]:
+        """Return the joints from a link towards the base."""
+        found = list[str]()
+        while link in self._carrier and len(found) < len(self.joints):  # circles are refused later
+            found.append(self._carrier[link].name)
             link = self._carrier[link].parent
+        return found
 
     def depth(self, name: str) -> int:
         """Return the largest number of driven joints in series, from this one on."""
@@ -133,11 +127,7 @@ class JointTree:
 
     def carried_mass(self, name: str) -> float:
         """Return the mass that a joint moves [kg]."""
-        return sum(
-            mass
-            for link, mass in self._masses.items()
-            if any(joint.name == name for joint in self.joints_above(link))
-        )
+        return sum(mass for link, mass in self._masses.items() if name in self.above(link))
 
     def series(self) -> list[tuple[str, ...]]:
         """Return the series of driven joints between branchings, from the base outwards."""
@@ -177,20 +167,11 @@ def choose_arm(tree: JointTree, joints: Sequence[str] = (), tip: str = '') -> Ar
     Choose the arm: the longest series of driven joints without a branching.
 
     Of series of equal length, one that is not named as a leg or a head; then the one that carries
-    more mass, then the first of the description.
+    more mass, then the first of the description. Else these `joints`, or the series that leads to
+    a link `tip`, as far as there, or before the finger that it is on.
 
-    Parameters
-    ----------
-    joints : these ones instead
-    tip : link that the arm has to move; the series that leads there, as far as there, or before
-        the finger that it is on
-
-    Raises
-    ------
-    UnknownNameError : a joint or a link that the description does not have
-    ConfigurationError : a joint that follows others, or both joints and tip
-    ModelError : no joint is driven, or none that moves the tip
-
+    UnknownNameError: there is no such joint or link; ConfigurationError: a joint that follows
+    others, or both joints and tip; ModelError: no joint is driven, or none that moves the tip.
     """
     if joints and tip:
         raise ConfigurationError('--joints and --tip both choose the arm: give one of them')
@@ -208,8 +189,7 @@ def choose_arm(tree: JointTree, joints: Sequence[str] = (), tip: str = '') -> Ar
     elif tip:
         if tip not in tree.links:
             raise UnknownNameError('link', tip, tree.links)
-        above = [joint.name for joint in tree.joints_above(tip)]
-        ways = [arm[: arm.index(k) + 1] for k in above for arm in arms if k in arm]
+        ways = [arm[: arm.index(k) + 1] for k in tree.above(tip) for arm in arms if k in arm]
         if not ways:
             raise ModelError(f"no driven joint moves the link '{tip}': name another one by --tip")
         chosen = next((way for way in ways if len(way) >= MIN_ARM), ways[0])
@@ -242,13 +222,11 @@ def _arms(tree: JointTree) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
 
 
 def _left_out(
-    tree: JointTree,
-    chosen: tuple[str, ...],
-    arms: list[tuple[str, ...]],
+    tree: JointTree, chosen: tuple[str, ...], arms: list[tuple[str, ...]],
     fingers: tuple[str, ...],
-) -> dict[str, tuple[str, ...]]:
+) -> dict[str, tuple[str, ...]]:  # fmt: skip
     """Say of every other joint what it is."""
-    base = {joint.name for joint in tree.joints_above(tree.joints[chosen[0]].parent)}
+    base = tree.above(tree.joints[chosen[0]].parent)
     ends = {arm[-1] for arm in arms if len(arm) >= len(chosen)} | {chosen[-1]}
 
     def kind(name: str) -> str:
@@ -259,7 +237,7 @@ def _left_out(
             return 'passive: the description gives them no drive, or no limits'
         if name in base:
             return 'carry the arm, and have to stand still'
-        if name in fingers or ends & {above.name for above in tree.joints_above(joint.parent)}:
+        if name in fingers or not ends.isdisjoint(tree.above(joint.parent)):
             return 'fingers and grippers'
         arm = next(arm for arm in arms if name in arm)
         if len(arm) <= MAX_WHEEL and tree.joints[arm[-1]].type == 'continuous':
@@ -306,12 +284,7 @@ class PositionRange(NamedTuple):
 
 
 def matching_names(names: Sequence[str], recorded: Sequence[str]) -> list[tuple[str, str]]:
-    """
-    Return names of a description and of a recording that are the same but for one affix.
-
-    The affix is a prefix or a suffix, the same for all pairs; that names differ in case does not
-    count.
-    """
+    """Pair names of description and recording, equal but for case and one prefix or suffix."""
     found = dict[tuple[str, str, bool], list[tuple[str, str]]]()
     for name, other in itertools.product(names, recorded):
         for key in _affixes(name, other):
@@ -365,11 +338,9 @@ def _moving_joints(
 
 
 def select_joints(
-    urdf: str,
-    settings: RobotSettings,
-    recorded: Mapping[str, PositionRange],
+    urdf: str, settings: RobotSettings, recorded: Mapping[str, PositionRange],
     left_out: Mapping[str, PositionRange] | None = None,
-) -> tuple[RobotSettings, tuple[Finding, ...]]:
+) -> tuple[RobotSettings, tuple[Finding, ...]]:  # fmt: skip
     """
     Choose the joints to identify and the positions of the others, where not configured.
 
@@ -396,8 +367,8 @@ def select_joints(
     moved = [k for k in missing if k in seen and seen[k].travel > MAX_LOCKED_TRAVEL]
     for name, joint in itertools.product(() if settings.joints else moved, joints):
         # It carries one of the others, or is carried by it.
-        above, below = (tree.joints_above(tree.joints[k].parent) for k in (name, joint))
-        if joint in (k.name for k in above) or name in (k.name for k in below):
+        above, below = (tree.above(tree.joints[k].parent) for k in (name, joint))
+        if joint in above or name in below:
             raise ModelError(
                 f'the recording has no effort of {name} that changes while it moves (from '
                 f'{seen[name].lower:.4g} to {seen[name].upper:.4g}): record it with the others or '

@@ -15,11 +15,9 @@ from ..excitation.design import design
 from ..excitation.settings import ExcitationSettings, Margins, ValidationSettings, Workspace
 from ..finding_codes import finding
 from ..findings import Finding
-from ..model.dynamics import inverse_dynamics, mass_matrix
+from ..model import build_robot, inverse_dynamics, mass_matrix, Robot, RobotSettings
 from ..model.friction import PLAIN_SYMBOLS
-from ..model.robot import Limits, Robot
-from ..model.robot_builder import build_robot
-from ..model.settings import RobotSettings
+from ..model.robot import Limits
 from .joint_choice import ArmChoice, choose_arm, JointTree
 from .workspace import place_robot
 
@@ -30,8 +28,7 @@ EFFORT_RESERVE = 2.0
 # Where masses are assumed, they may be half of what they are, and a tenth at a wrist: the reserve
 # is as many times larger, and no limit less than this share of the largest one.
 UNKNOWN_MASSES, LEAST_EFFORT = 2.0, 0.05
-# Random states whose efforts are the load of the drives.
-STATES = 200
+STATES = 200  # random states whose efforts are the load of the drives
 # Natural frequencies of the loops, shares of the update rate [rad/s over Hz]: several times the
 # motion's, far below what a discrete loop and a cascade of joints bear. The first is wanted, the
 # second is what a stiff joint may have.
@@ -46,10 +43,8 @@ ROTOR = 0.3
 # Dry friction, and viscous friction at full speed, over the largest load of the joint, and over
 # the largest of any joint of the kind: wrists have gears that their light links do not explain.
 FRICTION, FRICTION_OF_LARGEST = 0.04, 0.003
-# Over dry friction: constant torque, and σ of the efforts.
-OFFSET, NOISE = 0.1, 0.03
-# Share of the effort limit that stays free beyond what is known to be needed.
-RESERVE = 0.1
+OFFSET, NOISE = 0.1, 0.03  # over dry friction: constant torque, and σ of the efforts
+RESERVE = 0.1  # share of the effort limit that stays free beyond what is known to be needed
 # Search for a motion [s]: enough for the condition number of most arms, short for a first session.
 DESIGN_TIME = 60.0
 # Periods that are tried [s], each by so many iterations of one start: a short search tells short,
@@ -57,8 +52,7 @@ DESIGN_TIME = 60.0
 PERIODS, TRIAL_ITERATIONS = (4.0, 8.0, 14.0), 30
 # Distance from the reference that stops a session [rad, m].
 TRACKING_ERROR, TRACKING_ERROR_PRISMATIC = 0.1, 0.02
-# A margin beyond this leaves no motion worth the name.
-MAX_EFFORT_MARGIN = 0.5
+MAX_EFFORT_MARGIN = 0.5  # a margin beyond this leaves no motion worth the name
 
 
 def measure_load(
@@ -136,12 +130,9 @@ class SimulatedDrives(NamedTuple):
 
 
 def drives_for_gains(
-    robot: Robot,
-    settings: ExcitationSettings,
-    gains: tuple[Array, Array] | None,
-    update_rate: float,
-    tracking_error: Array,
-) -> SimulatedDrives:
+    robot: Robot, settings: ExcitationSettings, gains: tuple[Array, Array] | None,
+    update_rate: float, tracking_error: Array,
+) -> SimulatedDrives:  # fmt: skip
     """
     Guess drives that fit the robot's size and, where these are known, the controller's gains.
 
@@ -211,13 +202,9 @@ class RobotSetup:
 
 
 def set_up_robot(
-    urdf: str,
-    joints: Sequence[str] = (),
-    tip: str = '',
-    *,
-    mesh_folders: tuple[str, ...] = (),
+    urdf: str, joints: Sequence[str] = (), tip: str = '', *, mesh_folders: tuple[str, ...] = (),
     facts: KnownFacts | None = None,
-) -> RobotSetup:
+) -> RobotSetup:  # fmt: skip
     """
     Choose arm, limits, start, workspace and simulated drives of a robot.
 
@@ -262,14 +249,14 @@ def choose_period(setup: RobotSetup, progress: Callable[[float], object] = float
     """
     Choose the period of the excitation by a short search for a motion with each of `PERIODS`.
 
-    A short period leaves no room to speed up, a long one no speed. `progress` is called with the
-    share that is done.
+    A short one leaves no room to speed up, a long one no speed. `progress` takes the share done.
     """
     robot = dataclasses.replace(setup.robot, limits=setup.limits)
     # By count and not by time: the same result on any machine.
-    short = {'starts': 1, 'iterations': TRIAL_ITERATIONS, 'time_limit': math.inf}
-    none = ValidationSettings(kind='none')
-    trial = dataclasses.replace(setup.excitation, validation=none, **short)
+    trial = dataclasses.replace(
+        setup.excitation, starts=1, iterations=TRIAL_ITERATIONS, time_limit=math.inf,
+        validation=ValidationSettings(kind='none'),
+    )  # fmt: skip
     conditions = dict[float, float]()
     for number, period in enumerate(PERIODS, 1):
         # No motion of this length: another one may do, and a design says why none does.

@@ -25,10 +25,8 @@ WIDEST, WIDEST_ANGLE = 0.8, np.pi / 2
 HELD_SHARE = 0.75
 # Moves whose freedom is the room of a pose, and how far they reach, as shares of that width.
 MOVES, REACHES = 30, (0.3, 0.6)
-# Of a pose, which stands in a file.
-DECIMALS = 3
-# What the distance from the middle costs, in shares of free moves.
-DISTANCE_COST = 0.1
+DECIMALS = 3  # of a pose, which stands in a file
+DISTANCE_COST = 0.1  # what the distance from the middle costs, in shares of free moves
 # Distances between bodies that are tried [m], and the room of a start that is enough.
 DISTANCES, ENOUGH_ROOM = (0.02, 0.01, 0.005), 0.6
 # A base this much below the root frame still stands on its ground: feet and bolts of a plate [m].
@@ -147,7 +145,7 @@ def _roomiest(
     robot: Robot, settings: ExcitationSettings
 ) -> tuple[ExcitationSettings, tuple[Finding, ...]]:
     """Return the settings with distance and start, and the notes on what is not checked."""
-    found = []
+    found = list[tuple[float, ExcitationSettings, tuple[Finding, ...]]]()
     for distance in DISTANCES:
         workspace = dataclasses.replace(settings.workspace, distance=distance)
         scene = CollisionScene(robot, workspace)
@@ -168,8 +166,7 @@ def ground_height(robot: Robot, workspace: Workspace) -> float:
     """
     Return the height of the ground under what does not move [m], 0 where nothing is below.
 
-    The root frame of an arm is where it is bolted down; that of a robot with a body of its own may
-    be far above its feet or its pedestal.
+    An arm is bolted down at its root frame; a robot's own may be far above its feet or pedestal.
     """
     alone = dataclasses.replace(workspace, ground=None, lower=(), upper=())
     scene = CollisionScene(robot, alone)

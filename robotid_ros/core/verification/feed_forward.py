@@ -24,8 +24,7 @@ REST = 1.0
 # What straight lines between points may be off, of the joint's largest effort: less than any
 # model, and some 200 points/s.
 TOLERANCE = 1e-3
-# Updates of a goal whose efforts take a few milliseconds.
-IN_ONE_CALL = 2048
+IN_ONE_CALL = 2048  # updates of a goal whose efforts take a few milliseconds
 
 
 def with_rests(motion: Waypoints) -> Waypoints:
@@ -67,13 +66,9 @@ def goal_with_efforts(
     back slowly. The efforts of the last point stay, as it is held. Straight lines between points
     are right to `TOLERANCE` of a joint's limit.
 
-    Parameters
-    ----------
-    goal : from where the robot is
-    robot, chi : model and standard parameters (p,)
-    period, ramp : of the controller's updates; in which present efforts give way [s]
-    present : (n,) efforts with which it begins, in the unit of the controller's commands
-
+    The goal is from where the robot is, χ are standard parameters (p,), the period is that of the
+    controller's updates, and present efforts (n,), in the unit of its commands, give way within
+    the ramp [s].
     """
     edges, time = _updates(goal, period)
     acting = np.clip(time - 0.5 * period, 0.0, goal.duration)
@@ -115,10 +110,9 @@ def _with_efforts(
     motion: Waypoints, edges: NDArray[np.intp], time: Array, tau: Array, scale: Array
 ) -> Waypoints:
     """
-    Add efforts and the points that they need: segments are halved until straight lines are right.
+    Add efforts (N, n) of all updates and more points: segments are halved until lines are right.
 
-    Efforts (N, n) are of all updates, see `_updates`. They may be off by `TOLERANCE` of the scale
-    (n,), of the largest one where that is infinite. The motion's own points stay.
+    They may be off by `TOLERANCE` of the scale (n,), of the largest one where that is infinite.
     """
     ends = edges
     if isinstance(motion, CubicWaypoints):  # whose acceleration jumps: one update later it is new

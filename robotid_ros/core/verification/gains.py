@@ -1,8 +1,8 @@
 """
 Controller gains that follow from the identified inertia, and what a simulation says of them.
 
-Joints under `u = p e + i ∫e dt + d ė`, sampled at a rate, held, and some updates late, move by
-`M(q) q̈ = g u`. Friction, which damps, is left out of margins and is in the simulation.
+Under `u = p e + i ∫e dt + d ė`, sampled, held, and some updates late, joints move by `M q̈ = g u`.
+Friction, which damps, is left out of margins and is in the simulation.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ import dataclasses
 from dataclasses import dataclass
 from itertools import pairwise
 import math
-from typing import TYPE_CHECKING
+from typing import Any, TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from ...exceptions import ControllerError, DivergenceError, shortened
 from ..arrays import Array
@@ -22,8 +23,7 @@ from ..excitation.trajectory import Motion
 from ..finding_codes import select
 from ..findings import Finding
 from ..identification_settings import GainProposalSettings
-from ..model.dynamics import mass_matrix
-from ..model.robot import Robot
+from ..model import mass_matrix, Robot
 from ..replay.control_laws import ControlLaw, make_control_law
 from ..signals.recording import Controller
 from .feed_forward import REST
@@ -45,8 +45,7 @@ POSTURES = 20
 # Bandwidths that are tried of each joint; shares of those that are found, which are tried where
 # the joints' loops disturb each other, or a simulation does not bear them.
 BANDWIDTHS, SHARES = 40, 0.9 ** np.arange(8)
-# Smallest share of a gain that is tried where a simulation has no rotors.
-LEAST_GAIN = 1e-5
+LEAST_GAIN = 1e-5  # smallest share of a gain that is tried where a simulation has no rotors
 # Share by which a joint's bandwidth is lowered there, and how often.
 LOWERED, MOST_LOWERED = 0.1, 100
 # Largest factor of a gain at which a margin is looked for, and the halvings of that search.
@@ -115,35 +114,26 @@ def place_poles(
 
 
 def largest_eigenvalue(
-    mass: Array,
-    gains: Array,
-    rate: float,
-    delay: int,
-    factor: complex = 1.0,
-    damping: Array | float = 0.0,
-    newest: float = 0.5,
-) -> Array:
+    mass: Array, gains: npt.NDArray[np.inexact[Any]], rate: float, delay: int,
+    damping: Array | float = 0.0, newest: float = 0.5,
+) -> Array:  # fmt: skip
     """
     Return the largest |eigenvalue| of sampled loops, (…,): they are stable below 1.
 
     The state has positions, velocities, integrals, and the commands under way. Between updates a
     command is held: `v⁺ = (M + T D)⁻¹ (M v + T u)`, `q⁺ = q + T ((1 − s) v + s v⁺)`.
 
-    Parameters
-    ----------
-    mass, gains : M(q) (…, n, n) in the unit of the commands; p, i, d (…, 3, n)
-    rate, delay : of the controller [Hz], and updates until a command acts
-    factor : of all commands: a gain and a phase
-    damping : D (…, n) of the joints themselves, which acts on the speed after a step
-    newest : s, of a robot 1/2; simulations go on with the new speed, 1
-
+    M(q) (…, n, n) is in the unit of the commands, gains p, i, d (…, 3, n) are complex where
+    commands have a phase, the rate is the controller's [Hz], the delay the updates until a command
+    acts, D (…, n) the damping of the joints themselves, which acts on the speed after a step, and
+    s the share of the `newest` speed: of a robot 1/2; simulations go on with the new one, 1.
     """
     n, period = mass.shape[-1], 1.0 / rate
     eye, size = np.eye(n), (3 + delay) * n
     p, i, d = (gains[..., k, :, None] * eye for k in range(3))
     integrates = 1.0 * (i != 0.0)
     shape = np.broadcast_shapes(mass.shape[:-2], gains.shape[:-2])
-    step = np.zeros((*shape, size, size), np.result_type(float, factor))
+    step = np.zeros((*shape, size, size), gains.dtype)
     q, v, s, *waiting = (slice(k * n, (k + 1) * n) for k in range(3 + delay))
     inverse = np.linalg.inv(mass + period * np.asarray(damping)[..., None] * eye)
     slowed = inverse @ mass
@@ -153,32 +143,26 @@ def largest_eigenvalue(
     step[..., s, q], step[..., s, s] = -period * i, integrates
     command = np.zeros((*shape, n, size), step.dtype)
     command[..., q], command[..., v], command[..., s] = -p - period * i, -d, integrates
-    acting = command = factor * command
     if waiting:
         step[..., waiting[0], :] = command
         for before, after in pairwise(waiting):
             step[..., after, before] = eye
-        acting = np.zeros_like(command)
-        acting[..., waiting[-1]] = eye
-    speed = period * inverse @ acting
+        command = np.zeros_like(command)
+        command[..., waiting[-1]] = eye  # the one that acts now
+    speed = period * inverse @ command
     step[..., q, :] += newest * period * speed
     step[..., v, :] += speed
     return np.asarray(np.abs(np.linalg.eigvals(step)).max(axis=-1))
 
 
 def growth_at_margins(
-    mass: Array,
-    gains: Array,
-    rate: float,
-    delay: int,
-    damping: Array | float = 0.0,
-    phase: float = PHASE_MARGIN,
-    newest: float = 0.5,
-) -> Array:
+    mass: Array, gains: Array, rate: float, delay: int, damping: Array | float = 0.0,
+    phase: float = PHASE_MARGIN, newest: float = 0.5,
+) -> Array:  # fmt: skip
     """Return the largest |eigenvalue| of loops (…,) at either margin, as `largest_eigenvalue`."""
     factors = 1.0, GAIN_MARGIN, 1.0 / GAIN_MARGIN, np.exp(-1j * phase)
-    each = (largest_eigenvalue(mass, gains, rate, delay, x, damping, newest) for x in factors)
-    return np.max([*each], axis=0)
+    each = [largest_eigenvalue(mass, x * gains, rate, delay, damping, newest) for x in factors]
+    return np.max(each, axis=0)
 
 
 def body_inertia(robot: Robot) -> Array:
@@ -221,14 +205,12 @@ class BodyLoops:
     def unstable_joints(self) -> list[str]:
         """Return the joints whose gains are too high for their bodies; none if all is stable."""
         gains, loops = self._gains[:, self._held], self._loops
-        newest = self._newest
-        growth = largest_eigenvalue(self._mass, gains, *loops, 1.0, self._damping, newest)
+        growth = largest_eigenvalue(self._mass, gains, *loops, self._damping, self._newest)
         if (growth < 1.0).all():
             return []
-        free, single = self._free[..., None, None], self._damping[:, None]
-        growth = largest_eigenvalue(free, gains.T[..., None], *loops, 1.0, single, newest)
-        most = growth.max(axis=0)
-        return [self._names[j] for j in np.flatnonzero((most >= 1.0) | (most == most.max()))]
+        single = self._free[..., None, None], gains.T[..., None], *loops, self._damping[:, None]
+        own = largest_eigenvalue(*single, self._newest).max(axis=0)
+        return [self._names[j] for j in np.flatnonzero((own >= 1.0) | (own == own.max()))]
 
     def bearable_gains(self) -> Array:
         """
@@ -275,7 +257,7 @@ def margins(mass: Array, gains: Array, rate: float, delay: int) -> tuple[float, 
     """
 
     def is_stable(factor: complex) -> bool:
-        return bool((largest_eigenvalue(mass, gains, rate, delay, factor) < 1.0).all())
+        return bool((largest_eigenvalue(mass, factor * gains, rate, delay) < 1.0).all())
 
     def edge(base: complex) -> float:
         """Return the largest share x at which loops with commands times base^x are stable."""
@@ -303,16 +285,9 @@ def smallest_step(position: Array) -> Array:
 
 
 def propose_gains(
-    robot: Robot,
-    chi: Array,
-    controller: Controller,
-    poses: Array,
-    motion: Motion,
-    wanted: GainProposalSettings,
-    *,
-    delay: float | None = None,
-    resolution: Array | float = 0.0,
-) -> GainProposal:
+    robot: Robot, chi: Array, controller: Controller, poses: Array, motion: Motion,
+    wanted: GainProposalSettings, *, delay: float | None = None, resolution: Array | float = 0.0,
+) -> GainProposal:  # fmt: skip
     """
     Propose the stiffest gains that keep the margins in all postures, and simulate a motion.
 
@@ -355,26 +330,25 @@ def propose_gains(
     if robot.elastic is not None:
         return GainProposal(old, old, why='springs')
     periods = PERIODS_OF_DELAY if delay is None else delay * rate
-    late = max(0, math.ceil(periods - 0.5 - ON_TIME))
-    loops = rate, late
+    loops = rate, (late := max(0, math.ceil(periods - 0.5 - ON_TIME)))
     now = margins(mass, present, *loops)
     free = 1.0 / np.diagonal(np.linalg.inv(mass), axis1=1, axis2=2)
     # From what a joint moves while the others give way to what it moves while they are stiff.
     own = np.concatenate([diagonal, free])[:, :, None, None]
-    largest = np.zeros(robot.n)
+    largest, around = [], np.geomspace(wanted.change**-0.5, wanted.change**0.5, BANDWIDTHS)
     for j in range(robot.n):
-        around = np.geomspace(wanted.change**-0.5, wanted.change**0.5, BANDWIDTHS)
         omega = old[joints[j]].natural_frequency * around
         omega = np.minimum(omega, wanted.bandwidth or np.inf)
         tried = place_poles(present[:, j, None], inertia[j], omega, wanted.damping, wanted.change)
         growth = growth_at_margins(own[:, j], tried.T[:, None, :, None], *loops).max(axis=1)
-        largest[j] = omega[growth < 1.0].max(initial=omega[0])
+        largest.append(omega[growth < 1.0].max(initial=omega[0]))
     direct = _with_plain_friction(robot, chi, motion)
     law = dataclasses.replace(law, limit=robot.largest_efforts, resolution=resolution)
     before, present_why = _simulated(robot, direct, law, motion, late)
     why = 'margins'
     for share in SHARES:
-        new = place_poles(present, inertia, share * largest, wanted.damping, wanted.change)
+        omega = share * np.array(largest)
+        new = place_poles(present, inertia, omega, wanted.damping, wanted.change)
         if not (growth_at_margins(mass, new, *loops) < 1.0).all():
             continue
         trial = dataclasses.replace(law, **dict(zip(NAMES, new, strict=True)))

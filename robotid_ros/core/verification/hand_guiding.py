@@ -10,8 +10,7 @@ from ..model.dynamics import RobotDynamics
 # How fast the springs at the limits stop a joint, by its own inertia [rad/s]: at 0.5 rad/s it
 # comes to rest within 0.05 rad.
 SPRING_RATE = 10.0
-# Of a joint that has begun to move, for its dry friction [rad/s or m/s].
-CRAWLING = 0.05
+CRAWLING = 0.05  # of a joint that has begun to move, for its dry friction [rad/s or m/s]
 # Share of the effort limit by which the arm may be held otherwise than the model predicts, beside
 # friction: a wrong payload or sign is far beyond it, temperature and the like are far below.
 UNEXPLAINED = 0.05
@@ -35,15 +34,9 @@ class HandGuiding:
     """
 
     def __init__(
-        self,
-        robot: Robot,
-        chi: Array,
-        q: Array,
-        *,
-        damping_time: float,
-        margin: float,
+        self, robot: Robot, chi: Array, q: Array, *, damping_time: float, margin: float,
         effort_share: float,
-    ):
+    ):  # fmt: skip
         self._dynamics = RobotDynamics(robot, chi)
         inertia = np.diag(self._dynamics.mass_matrix(q))
         self._damping = inertia / damping_time

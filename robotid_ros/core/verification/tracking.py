@@ -1,7 +1,5 @@
 """How well a robot tracked a motion, in some runs and in others."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 import dataclasses
 

@@ -100,6 +100,16 @@ def test_a_joint_that_warms_up_drifts(parts, warnings):
     assert change.values['drifts'][0] < 0.0
 
 
+@pytest.mark.parametrize('joint', range(3))
+def test_a_zero_that_moves_is_told_of_its_joint(parts, warnings, robot, joint):
+    q, _, rigid, friction = parts
+    tau = rigid + friction
+    tau[:, joint] += 0.5 * tau[:, joint].std() * LATE
+    found = warnings(q, tau)
+    (change,) = select(found, 'offset_changed')
+    assert change.joints == (robot.joints[joint],) and in_the_middle(change.values['since'][0])
+
+
 def test_an_effort_that_is_scaled_in_the_middle_is_told(parts, warnings):
     q, _, rigid, friction = parts
     found = warnings(q, (rigid + friction) * along(1, np.where(LATE, 1.3, 1.0)))
