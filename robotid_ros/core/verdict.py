@@ -34,8 +34,7 @@ SIMULATION, FEED_FORWARD, CONTACT, PAYLOAD = 'simulation', 'feed_forward', 'cont
 ROUGH, EXACT = (SIMULATION, FEED_FORWARD), (CONTACT, PAYLOAD)
 PURPOSES = {GOOD: (*ROUGH, *EXACT), FAIR: ROUGH, POOR: (), UNUSABLE: ()}
 # What decided about a level: the unit of the efforts; the residual on a motion that was not
-# fitted; the covariance of the parameters; the model; the residual with its noise; findings; that
-# nothing was validated.
+# fitted; the covariance; the model; the residual with its noise; findings; no validation.
 UNIT, MEASURED, PARAMETERS, MODEL = 'effort_unit', 'measured', 'parameters', 'model'
 RESIDUAL = 'residual'
 FINDINGS, NOT_VALIDATED, NOTHING = 'findings', 'not_validated', 'nothing'
@@ -102,8 +101,7 @@ class Verdict:
     validated: bool = False  # whether a motion that was not fitted was predicted
     cause: int | None = None  # place of the finding that explains it likeliest
     severe: int = 0  # number of findings that may make parameters wrong
-    # 'position', 'velocity', 'acceleration' where the description has no limits and the recording,
-    # or a rule, stood in.
+    # 'position', 'velocity', 'acceleration' where recording or rule stood in for missing limits.
     unlimited: tuple[str, ...] = ()
     effort_unit: str = ''  # '' where efforts are N·m or N; else their unit, '?' for an unknown one
     residual: float = math.nan  # largest relative one of a joint in any motion, with its noise

@@ -22,14 +22,12 @@ from .plausibility import FittedModel, limit_warnings, saturation_warnings, scal
 from .stationarity import friction_jump, joint_torques, LARGE_RESIDUAL, stationarity_warnings
 from .trials import compare, trial_rows
 
-# With a wrong gravity or sense, or efforts of other joints, every joint is off: nothing else can
-# be said.
+# With a wrong gravity or sense, or efforts of other joints, every joint is off, whatever else is.
 EVERYTHING = (COMPENSATED, GRAVITY, SWAPPED, REVERSED)
 # Relative residual of a joint from which it is looked into, from which it is told without a
 # reason where it follows the motion, and from which it is told anyway.
 NOTEWORTHY, WITHOUT_REASON, LARGE = 0.1, 0.15, 0.3
-# Share of the squared residual that a reason has to explain on parts that it was not fitted to,
-# and these parts.
+# Share of the squared residual that a reason explains on parts that were not fitted, and these.
 MIN_EXPLAINED, PARTS = 0.35, 10
 # The same columns at other times explain nothing but by chance: what they do is taken off.
 SHIFTS = (0.23, 0.37, 0.61)
@@ -237,8 +235,7 @@ def prediction_warnings(validation: Validation) -> list[Finding]:
     """
     Name the joints whose efforts are predicted badly in motion, with what explains it.
 
-    That is a factor on the prediction and an offset, fitted to all blocks of time but one, in
-    turn.
+    That is a factor on the prediction and an offset, fitted to all blocks but one, in turn.
     """
     warnings = []
     for j, joint in enumerate(validation.joints):

@@ -31,8 +31,7 @@ class FittedModel(NamedTuple):
 
 MAX_SAMPLES = 750  # that a check takes: enough for factors, in a fraction of a second
 MIN_SAMPLES = 50  # of a joint; with fewer it is not checked
-# Share of the variance that the URDF's masses must explain before a factor between them and the
-# efforts counts.
+# Share of the variance that the URDF's masses must explain before a factor on them counts.
 MIN_EXPLAINED = 0.5
 MIN_GRAVITY_PART = 1e-4  # of the masses' power that no motor inertia or friction explains
 LIMIT_MARGIN = 0.5  # beyond a limit [rad or m]: more than calibration, less than degrees for rad
@@ -78,9 +77,8 @@ def limit_warnings(robot: Robot, q: Array, margin: float = LIMIT_MARGIN) -> list
 # Effort that all but a few samples stay below, and by how much it may exceed the URDF's limit:
 # drives peak at two to three times what they hold.
 PERCENTILE, MAX_LIMIT_RATIO = 99.0, 3.0
-# An inertia that joints show is absurd when it is, for sure, so many times the largest of the
-# URDF's robot (rotors behind gears do not exceed links by more), or so small a share of what the
-# joint's own links have.
+# An inertia is absurd when it is, for sure, so many times the largest of the URDF's robot (rotors
+# behind gears do not exceed links by more), or so small a share of that of the joint's own links.
 MAX_INERTIA_RATIO, MIN_INERTIA_SHARE, SURE = 20.0, 0.1, 6.0
 MAX_RESIDUAL = 0.1  # of a joint whose inertia may be taken at its word where it is negative
 POSTURES = 20  # at which inertias are compared

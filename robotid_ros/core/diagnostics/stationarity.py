@@ -33,8 +33,7 @@ class JointTorques(NamedTuple):
     measured: Array
     error: Array  # what the fit leaves of it
     rigid: Array  # of links, rotor and spring, as fitted
-    # By the parameter's symbol, as fitted: the offset is `OFFSET`, the sum of what a mixed model
-    # shrinks `BEYOND_PLAIN`.
+    # By symbol, as fitted: the offset is `OFFSET`, what a mixed model shrinks `BEYOND_PLAIN`.
     friction: dict[str, Array]
 
     @property

@@ -17,8 +17,7 @@ from ..regression.observation_system import folds, Rows
 
 Mask = npt.NDArray[np.bool_]
 
-# A remedy is better when the logarithm of the squared error falls by so many standard errors over
-# the folds.
+# A remedy is better when ln(squared error) falls by so many standard errors over the folds.
 SIGNIFICANT = 2.0
 MAX_ROWS = 4000  # rows that a trial takes: enough for any fold, in a fraction of a second
 # Added to the diagonal of normalised products: what a fold does not tell stays near zero.
@@ -66,18 +65,13 @@ class Efforts(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """
-    What a remedy changed on rows that were not fitted.
+    """What a remedy changed on rows that were not fitted."""
 
-    Relative residuals of the joint that changed most; mean of ln(squared error before/after) over
-    the folds, and its standard error.
-    """
-
-    joint: int
-    before: float
+    joint: int  # whose residual changed most
+    before: float  # its relative residual
     after: float
-    gain: float
-    error: float
+    gain: float  # mean of ln(squared error before/after) over the folds
+    error: float  # standard error of that
 
     def is_better(self, least: float) -> bool:
         """Tell whether the squared error fell significantly, and by a factor of `least`."""

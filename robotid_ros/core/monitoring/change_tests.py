@@ -25,8 +25,7 @@ STATES, SPEED_SHARE, MAX_SPEED, MAX_ACCELERATION = 200, 0.2, 1.0, 2.0
 # of its whole torque. A small parameter need not be known to a per cent of itself, and the links'
 # weight, which looks like offset and payload, is not.
 FRICTION_SHARE, TORQUE_SHARE = 0.5, 0.25
-# A change may be so many times its scale: bounds what a few rows can make of it, and σ of what no
-# motion shows.
+# A change may be so many times its scale: bounds what few rows make of it, and σ of the unseen.
 WIDE = 5.0
 # By how much twice the logarithm of the likelihood has to exceed that of any other single group,
 # e⁵ times as likely, and what each further parameter of a group has to explain (Akaike 1974).
@@ -230,8 +229,7 @@ class ChangeTests:
         self.groups = followed.groups
         # Where the parameters are when nothing changed, and with the changes that are known, (m,).
         self.start, self.reference = np.zeros((2, len(followed.columns)))
-        # Of the start: of the identification, later of what the first motion showed, a smaller
-        # one.
+        # Of the start: of the identification, later, and smaller, of the first motion.
         self.start_sigma = sigma.copy()
         self._tolerated = (np.maximum(tolerance, LEAST) * followed.scale) ** 2
         self._narrow = self._tolerated + sigma**2

@@ -198,9 +198,8 @@ class DriftMonitor:
 
     All rows pass least squares with forgetting. Where a likelihood ratio says that they, or the
     last of them alone, do not go with what was identified, a trial begins: rows since the change,
-    alone, have to show a group, and rows that come later have to confirm it. Either way the
-    trial's rows replace the older ones: these are about a robot that has changed, or spoiled by a
-    push.
+    alone, have to show a group, and rows that come later have to confirm it. Either way its rows
+    replace the older ones: these are about a robot that has changed, or spoiled by a push.
 
     Parameters
     ----------

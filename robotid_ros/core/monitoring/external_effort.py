@@ -131,9 +131,8 @@ class FrictionAtRest:
 
     A joint that has just come to rest has the friction of its last direction. Later, friction may
     have taken what its effort has changed by; and it bears what changes outside without a sign of
-    it. After a while all that it may be is evenly likely, with the variance width²/12. Of `drives`
-    (d, n) per joint speed, those faster than a speed slide [rad/s or m/s]; a joint, with all of
-    its.
+    it. After a while all that it may be is evenly likely, with the variance width²/12. A joint
+    slides with all of its `drives` (d, n), faster than a speed [rad/s or m/s].
     """
 
     def __init__(self, drives: Array, speed: float):
@@ -169,8 +168,7 @@ class ExternalEffortEstimator:
     """
     Follows joint states by an identified model; the same live and on recordings.
 
-    Joints slower than `standstill` are at rest [rad/s or m/s]. ConfigurationError: the wrong
-    number of gains.
+    Slower joints than `standstill` rest [rad/s or m/s]. ConfigurationError: as the observer's.
     """
 
     def __init__(self, model: RobotDynamics, settings: ContactSettings, standstill: float):
@@ -185,8 +183,7 @@ class ExternalEffortEstimator:
         """
         Take in one sample as published: its stamp [ns], positions and efforts (n,).
 
-        Returns None while the filter settles, where no efforts are reported, and for samples that
-        are passed over.
+        Returns None while the filter settles, without efforts, and for samples passed over.
         """
         states, observer = self._states, self._observer
         step = states.take(stamp, position, effort)
@@ -225,8 +222,7 @@ def external_efforts(
     return ExternalEffort(*map(np.array, columns))  # type: ignore[arg-type]
 
 
-# Rows count for the size of the residual where friction is known to within this share of what it
-# is not known by at rest.
+# Rows count for the residual's size where friction is known to this share of what it is at rest.
 KNOWN = 0.01
 ROUNDS = 5  # rounds of reweighting: the variances of squares are those of the fit before
 # Least standard deviation over the joint's largest residual: rounding, and no model is better.
@@ -354,8 +350,7 @@ class ExternalWrench:
     τ_ext = Jᵀ w, weighted by what is unknown of each joint's effort and regularised by the size
     that wrenches are expected to have: the mean of w for Gaussian τ_ext and w. What a posture or
     the number of joints leaves open stays near zero, with a σ near the expected size [N, N·m].
-    Without the name of a frame it is that of the last body. UnknownNameError: there is no such
-    one.
+    Without the name of a frame it is that of the last body. UnknownNameError: it is none.
     """
 
     def __init__(self, model: RobotDynamics, frame: str, force: float, torque: float):
@@ -367,8 +362,7 @@ class ExternalWrench:
         """
         Estimate the wrench, of external efforts and their standard deviation (n,) [N·m or N].
 
-        Returns force and torque (6,) in the axes of the frame, at its origin, and their standard
-        deviations (6,) [N, N·m].
+        Returns force and torque at the origin, in axes of the frame, and their σ, (6,) [N, N·m].
         """
         J = self._model.jacobian(q, self._frame) / sigma
         covariance = np.linalg.inv(J @ J.T + self._information)

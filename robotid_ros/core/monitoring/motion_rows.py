@@ -127,8 +127,7 @@ MAX_STRETCH, STRETCHES, PRIOR_STRETCHES, PRIOR_CORRELATION = 40, 100.0, 30.0, 2.
 # Errors of rows, and sums of them, beyond so many σ count as these: a change must be told before
 # it passes for noise. Of the squares of normal sums so much is then left, relative to their own κ.
 OUTLIER, OUTLYING_SUM, SHARE_LEFT = 3.0, 2.0, 0.9
-# σ of a row over the joint's ordinary torque: least, for nothing is modelled better, and where
-# nothing is known of it.
+# σ of a row over the joint's ordinary torque: least, as of any model, and where none is known.
 LEAST, UNKNOWN = 1e-4, 0.1
 
 

@@ -42,8 +42,7 @@ class Knowledge:
     error: Array
     highest: Array  # (n,) the same, which it is hardly above: by the spread of such parameters
     model: Array  # (n,) relative residual without noise: what the model leaves, in the fit
-    # σ of the parameters, with what the model leaves out; a payload's mass, then those that cost
-    # most of the prediction come first.
+    # σ, with what the model leaves out: a payload's mass, then what costs most of the prediction.
     sigma: Mapping[str, float]
 
     @property

@@ -25,8 +25,8 @@ ACTION, REACTION = -1.0, 1.0
 FORCES = ('fx', 'fy', 'fz', 'tx', 'ty', 'tz')
 NAMES = (*INERTIAL, *(f'the offset of {name}' for name in FORCES), *["gravity's direction"] * 2)
 LEAST_ROWS = 6  # that determine the 12 numbers but the inertia, if they differ
-# Angular acceleration (RMS) from which on the inertia is asked for [rad/s²]: with less, 0.01 kg·m²
-# give 5 mN·m, the noise of a sensor.
+# Angular acceleration (RMS) from which on the inertia is asked for [rad/s²]: less is a sensor's
+# noise, 5 mN·m of 0.01 kg·m².
 TURNING = 0.5
 BALL = 0.01  # radius of gyration of a body whose inertia is not asked for [m]
 ROUNDING = 1e-12  # residuals below this share of the signal are rounding

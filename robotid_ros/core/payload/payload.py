@@ -156,8 +156,7 @@ def frame_change(placement: Array) -> Array:
     """
     Return T (10, 10) with π' = T π: from a frame to one that is placed in it at H (4, 4).
 
-    Pseudo-inertias move as P' = H⁻¹ P H⁻ᵀ (Wensing, Kim and Slotine 2018), which holds rotation
-    and parallel axes in one.
+    Pseudo-inertias move as P' = H⁻¹ P H⁻ᵀ, with parallel axes (Wensing, Kim and Slotine 2018).
     """
     back = np.linalg.inv(placement)
     columns = [inertial_parameters(back @ pseudo_inertia(e) @ back.T) for e in np.eye(10)]
@@ -280,8 +279,7 @@ def identify_payload(
     as if residuals were white; σ count them as they are. Of a π that no body can have the
     nearest one that a body has is taken, by the same weights. Friction and offsets may change
     between the sessions: base parameters that hold nothing else are left out. The result is in
-    the frame of the carrier, by default the last joint's. ConfigurationError: the estimates are of
-    other parameters than the base.
+    the frame of the carrier, by default the last joint's. ConfigurationError: other parameters.
     """
     if not empty.names == loaded.names == base.names:
         raise ConfigurationError(

@@ -29,8 +29,7 @@ MAX_WHEEL = 2  # driven joints of a wheel with its caster
 # of two chains of equal length that is no arm.
 _GRIPPER = re.compile('finger|gripper|jaw|claw|thumb|knuckle', re.IGNORECASE)
 _LIMB = re.compile('leg|hip|knee|ankle|foot|head|neck', re.IGNORECASE)
-# A joint that travels less is at rest [rad or m]: more than two steps of an encoder of 12 bits,
-# less than any motion.
+# A joint that travels less is at rest [rad or m]: more than two steps of 12 bits, not a motion.
 MIN_TRAVEL = 3.5e-3
 # A joint without effort may travel so far and count as locked [rad or m]: fingers open, and the
 # centre of mass of a link of 1 m moves by a few centimetres, as URDFs are wrong anyway.

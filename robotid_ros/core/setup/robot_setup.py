@@ -29,9 +29,8 @@ EFFORT_RESERVE = 2.0
 # is as many times larger, and no limit less than this share of the largest one.
 UNKNOWN_MASSES, LEAST_EFFORT = 2.0, 0.05
 STATES = 200  # random states whose efforts are the load of the drives
-# Natural frequencies of the loops, shares of the update rate [rad/s over Hz]: several times the
-# motion's, far below what a discrete loop and a cascade of joints bear. The first is wanted, the
-# second is what a stiff joint may have.
+# Natural frequencies of the loops over the update rate [rad/s/Hz], wanted and of stiff joints:
+# several times the motion's, far below what a discrete loop and a cascade of joints bear.
 BANDWIDTH, MAX_BANDWIDTH = 0.04, 0.08
 DAMPING = 1.0
 # Largest tracking errors, over the one that stops a session: under the largest load, and under dry

@@ -18,11 +18,9 @@ from ..model import inverse_dynamics, Robot
 from ..model.dynamics import path_columns
 
 # In which the effort that holds the robot is built up before a motion, and taken away after it
-# [s]: slow beside the loops of a position controller (0.05 to 0.3 s), so that it moves by what it
-# sagged without oscillating.
+# [s]: slow beside position loops (0.05 to 0.3 s), so that it moves by its sag without oscillating.
 REST = 1.0
-# What straight lines between points may be off, of the joint's largest effort: less than any
-# model, and some 200 points/s.
+# What lines between points may be off, of the largest effort: less than models, 200 points/s.
 TOLERANCE = 1e-3
 IN_ONE_CALL = 2048  # updates of a goal whose efforts take a few milliseconds
 
@@ -67,8 +65,7 @@ def goal_with_efforts(
     are right to `TOLERANCE` of a joint's limit.
 
     The goal is from where the robot is, χ are standard parameters (p,), the period is that of the
-    controller's updates, and present efforts (n,), in the unit of its commands, give way within
-    the ramp [s].
+    controller's updates, and present efforts (n,), as its commands, give way within the ramp [s].
     """
     edges, time = _updates(goal, period)
     acting = np.clip(time - 0.5 * period, 0.0, goal.duration)

@@ -103,8 +103,7 @@ def place_poles(
     """
     Place the poles of J q̈ = −p e − d ė at ω and ζ: `p = J ω²`, `d = 2 ζ J ω`, (3, …).
 
-    The integral gain keeps its ratio to p. No gain of the `present` (3, …) changes by more than a
-    factor; one that is zero stays zero.
+    i keeps its ratio to p. No gain `present` (3, …) changes by more than a factor, or from 0.
     """
     p, i, d = present
     low, high = 1.0 / change, change
@@ -186,8 +185,7 @@ class BodyLoops:
     """
     Loops with a description's bodies alone, see `body_inertia`, under gains p, i, d (3, n).
 
-    Joints without p give way. The controller's rate [Hz] and delay are as of `largest_eigenvalue`:
-    without one, it is a simulation's.
+    Joints without p give way. Rate [Hz] and delay are the controller's; of a simulation it is 0.
     """
 
     def __init__(self, robot: Robot, gains: Array, rate: float, delay: int):

@@ -7,8 +7,7 @@ from ..arrays import Array
 from ..model import Robot
 from ..model.dynamics import RobotDynamics
 
-# How fast the springs at the limits stop a joint, by its own inertia [rad/s]: at 0.5 rad/s it
-# comes to rest within 0.05 rad.
+# How fast springs at the limits stop a joint's inertia [rad/s]: of 0.5 rad/s within 0.05 rad.
 SPRING_RATE = 10.0
 CRAWLING = 0.05  # of a joint that has begun to move, for its dry friction [rad/s or m/s]
 # Share of the effort limit by which the arm may be held otherwise than the model predicts, beside
