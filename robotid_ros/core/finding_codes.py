@@ -57,10 +57,10 @@ SHARED = {
     '[[{joints} {drifts:+.0%} gradually]]',
     'weights': '[[{joints} {efforts:.3g} (description: {weights:.3g} {units})]]',
 }
-# Code, name and severity; what was seen, what it MEANS, what to DO, and WHY it matters: as in the
-# row before where nothing is said.
+# Code, name and severity, a warning where none is said; what was seen, what it MEANS, what to DO,
+# and WHY it matters, as in the row before where nothing is said.
 _TABLE = """\
-F001 of_earlier_version warning: {text} WHY Files of earlier versions hold sentences only.
+F001 of_earlier_version: {text} WHY Files of earlier versions hold sentences only.
 # F1: input
 F101 columns_found info: Columns of '{table}' were found by their names: [[{quantities}
   {columns}]][[; {alike} look alike]][[; {in_si} without a unit count as SI]] DO If they are
@@ -104,29 +104,28 @@ F119 trials_joined info: The times of '{path}' start again within it: they are t
   after another, {gap:g} s apart WHY Trials of different robots or loads do not belong together.
 F120 metadata_missing info: metadata.yaml is missing: the data files are read themselves WHY A
   recorder that was killed leaves none.
-F121 metadata_damaged warning: metadata.yaml is damaged ({reason}): the data files are read
-  themselves DO Check the disk WHY The disk or a copy may have damaged more of the recording.
-F122 files_missing warning: Of the recording {files} is missing DO Copy the whole folder WHY What
-  it held is missing in the result.
-F123 messages_missing warning: '{file}' promises {promised} messages, {count} were found DO Check
-  the disk, or copy it again WHY The recording lost its end, or parts.
-F124 cut_short warning: The recording was cut short: it is read up to its last whole message DO
-  mcap recover writes the index WHY A recorder that was killed leaves a file without its index.
-F125 damaged_parts warning: Damaged parts of '{file}' were left out: {parts}, with {count}
-  messages[[ from {start:.2f} to {stop:.2f} s]] DO Check the disk WHY Gaps are bridged or left out;
-  parameters of a joint that moved then are less certain.
-F126 messages_left_out warning: {count} messages of {topic} were left out: {reason} DO Correct the
+F121 metadata_damaged: metadata.yaml is damaged ({reason}): the data files are read themselves DO
+  Check the disk WHY The disk or a copy may have damaged more of the recording.
+F122 files_missing: Of the recording {files} is missing DO Copy the whole folder WHY What it held
+  is missing in the result.
+F123 messages_missing: '{file}' promises {promised} messages, {count} were found DO Check the disk,
+  or copy it again WHY The recording lost its end, or parts.
+F124 cut_short: The recording was cut short: it is read up to its last whole message DO mcap
+  recover writes the index WHY A recorder that was killed leaves a file without its index.
+F125 damaged_parts: Damaged parts of '{file}' were left out: {parts}, with {count} messages[[ from
+  {start:.2f} to {stop:.2f} s]] DO Check the disk WHY Gaps are bridged or left out; parameters of a
+  joint that moved then are less certain.
+F126 messages_left_out: {count} messages of {topic} were left out: {reason} DO Correct the
   publisher WHY Something publishes what is no joint state.
-F127 write_ahead_log warning: '{file}' was not merged DO Run sqlite3 {database} .dump to merge it
-  WHY Its messages, the last ones, are missing.
+F127 write_ahead_log: '{file}' was not merged DO Run sqlite3 {database} .dump to merge it WHY Its
+  messages, the last ones, are missing.
 F128 options_of_tables info: Columns, units and rate are of tables: they are passed over for a bag
   WHY A bag says itself what its fields are.
 F129 topic_chosen info: The joint states of {topic} count, not those of {others} DO If these are
   the wrong ones, name joints of another topic by --joints WHY Several publishers may be of several
   robots.
-F131 no_stamps warning: The joint states carry no stamps: the times of reception count DO Let the
-  publisher stamp its messages WHY Times of reception jitter and are late, which blurs
-  accelerations.
+F131 no_stamps: The joint states carry no stamps: the times of reception count DO Let the publisher
+  stamp its messages WHY Times of reception jitter and are late, which blurs accelerations.
 F132 commands_as_efforts info: The joint states report {what} of {joints}: the controller's
   commands are taken for it WHY A drive that does not follow its command, by friction or a limit,
   makes parameters wrong.
@@ -137,27 +136,26 @@ F134 several_publishers info: {groups} come from different publishers: they are 
 F135 update_rate info: The states of '{controller}' come at {rate:.4g} Hz, its parameter
   update_rate is {stated}: its updates are taken to be as frequent as its states WHY DIDIM
   simulates the controller at its update rate.
-F136 sets_of_joints warning: Joint states name different sets of joints: [[{sets} {counts} times]]
-  DO Name the joints by --joints WHY Several publishers share a topic.
-F137 stamps_backward warning: {count} stamps jump back DO Stop the other publisher, or leave the
-  clock alone while recording WHY Two publishers share a topic, or a clock was set.
+F136 sets_of_joints: Joint states name different sets of joints: [[{sets} {counts} times]] DO Name
+  the joints by --joints WHY Several publishers share a topic.
+F137 stamps_backward: {count} stamps jump back DO Stop the other publisher, or leave the clock
+  alone while recording WHY Two publishers share a topic, or a clock was set.
 F138 stamps_twice info: {count} stamps repeat: the same state was published twice WHY The publisher
   is faster than what it reads.
 F139 messages_lost info: {count} messages are missing in {gaps} gaps WHY Gaps are bridged where
   they are short, else left out.
-F140 other_robot warning: The parameters are of {identified}, the recording of {recorded} DO Give
-  the parameters of the robot that was recorded WHY Parameters of one robot do not predict another
-  one.
+F140 other_robot: The parameters are of {identified}, the recording of {recorded} DO Give the
+  parameters of the robot that was recorded WHY Parameters of one robot do not predict another one.
 # F2: signals
-F201 clock_jumped warning: The clock of the stamps jumped by {jump:+.6g} s after {since:.2f} s:
-  this is taken back by the times of reception DO Set the clock before recording WHY What was
-  estimated of a jump is less exact than stamps.
-F202 stamps_far_off warning: {count} samples with stamps far off were left out DO Check the driver
-  WHY The clock of the stamps fails at times.
-F203 clock_drifts warning: The stamps span {stamped:.1f} s, the reception of their messages
-  {received:.1f} s ({share:+.0%}) MEANS This is right if a bag was replayed at another speed. Else
-  the clock of the stamps is wrong, and inertias by {inertia:.0%} DO Record with stamps of the
-  system clock WHY Velocities are off by as much as the stamps, inertias by twice that.
+F201 clock_jumped: The clock of the stamps jumped by {jump:+.6g} s after {since:.2f} s: this is
+  taken back by the times of reception DO Set the clock before recording WHY What was estimated of
+  a jump is less exact than stamps.
+F202 stamps_far_off: {count} samples with stamps far off were left out DO Check the driver WHY The
+  clock of the stamps fails at times.
+F203 clock_drifts: The stamps span {stamped:.1f} s, the reception of their messages {received:.1f}
+  s ({share:+.0%}) MEANS This is right if a bag was replayed at another speed. Else the clock of
+  the stamps is wrong, and inertias by {inertia:.0%} DO Record with stamps of the system clock WHY
+  Velocities are off by as much as the stamps, inertias by twice that.
 F204 simulated_time info: The stamps span {stamped:.1f} s of simulated time, the reception of their
   messages {received:.1f} s ({share:+.0%}) WHY This is right if the simulation was not as fast as
   real time.
@@ -179,52 +177,52 @@ F210 samples_repeated info: {count} samples repeat the one before them: they are
   driver that hangs publishes its last state again.
 F211 angles_unwrapped info: The position of {joints} jumps by 2π: it is unwrapped WHY Encoders of
   one turn start again.
-F212 gaps_interpolated warning: Messages are missing all over, {rate:.3g} come in a second: gaps of
-  up to {longest:.2f} s were interpolated DO Record without losses for better accelerations WHY
+F212 gaps_interpolated: Messages are missing all over, {rate:.3g} come in a second: gaps of up to
+  {longest:.2f} s were interpolated DO Record without losses for better accelerations WHY
   Accelerations within the gaps are guessed.
 F213 gap_left_out info: Nothing was recorded for {duration:.2f} s in {count} gaps, the first at
   {since:.2f} s: left out WHY What the robot did then is not in the result.
-F215 mostly_gaps warning: Nothing was recorded for {duration:.2f} s in {count} gaps, which is
-  {share:.0%} of the time: left out MEANS The parameters are those of a few short bursts and may be
-  far off DO Record without losses WHY Filters have transients at the ends of each burst.
+F215 mostly_gaps: Nothing was recorded for {duration:.2f} s in {count} gaps, which is {share:.0%}
+  of the time: left out MEANS The parameters are those of a few short bursts and may be far off DO
+  Record without losses WHY Filters have transients at the ends of each burst.
 F216 samples_missing info: {count} of {total} samples are missing: they are interpolated WHY A few
   missing samples cost hardly any accuracy.
-F217 effort_clipped warning: The effort of {joint} is clipped in {share:.1%} of the samples: these
-  are left out DO Run a slower trajectory WHY A drive at its limit does not show the torque that
-  the motion needs.
-F218 effort_steps warning: The effort of {joint} comes in steps of {step:.3g} MEANS Rounding is no
-  noise: errors may be larger than σ says DO Record efforts with more digits WHY Rounding is the
-  same at the same effort; averaging does not remove it.
+F217 effort_clipped: The effort of {joint} is clipped in {share:.1%} of the samples: these are left
+  out DO Run a slower trajectory WHY A drive at its limit does not show the torque that the motion
+  needs.
+F218 effort_steps: The effort of {joint} comes in steps of {step:.3g} MEANS Rounding is no noise:
+  errors may be larger than σ says DO Record efforts with more digits WHY Rounding is the same at
+  the same effort; averaging does not remove it.
 F219 periods_averaged info: The periods of {period:g} s were averaged WHY An average of periods has
   less noise.
 F221 efforts_held info: The efforts are commands that were held: they belong {delay:.2f ms} before
   their stamps WHY A command counts from when it is set until the next one.
 F222 delay_removed info: The efforts are {delay:.2f ms} ± {sigma:.2f ms} behind the positions: this
   delay is removed, see signals.time_offset WHY A delay looks like friction or inertia.
-F223 delay_too_long warning: The efforts are {delay:.2f ms} ± {sigma:.2f ms} behind the positions:
-  too long for a bus, so it is not removed DO Record both from one clock
-F224 joint_delay_removed warning: The effort of {joint} is {delay:.0f ms} ± {sigma:.0f ms} behind
-  its position, others {common:.0f ms}: its delay is removed DO Record all efforts from one clock
-F225 joint_delay warning: The effort of {joint} is {delay:.0f ms} ± {sigma:.0f ms} behind its
-  position, others {common:.0f ms}: its delay is not removed MEANS Its friction is doubtful DO
-  Record all efforts from one clock
-F226 uncertain_times warning: The stamps jitter by {jitter:.2f ms}, and the times of the samples
-  are known to {left:.2f ms} only MEANS {parameter} may be off by {change:.2g} {unit} for that,
-  {ratio:.1f} times what noise does. σ counts it DO Record on a quiet machine, or give the process
-  that reads the drives a real-time priority and a real-time kernel WHY An error of time is an
-  error of velocity and acceleration.
+F223 delay_too_long: The efforts are {delay:.2f ms} ± {sigma:.2f ms} behind the positions: too long
+  for a bus, so it is not removed DO Record both from one clock
+F224 joint_delay_removed: The effort of {joint} is {delay:.0f ms} ± {sigma:.0f ms} behind its
+  position, others {common:.0f ms}: its delay is removed DO Record all efforts from one clock
+F225 joint_delay: The effort of {joint} is {delay:.0f ms} ± {sigma:.0f ms} behind its position,
+  others {common:.0f ms}: its delay is not removed MEANS Its friction is doubtful DO Record all
+  efforts from one clock
+F226 uncertain_times: The stamps jitter by {jitter:.2f ms}, and the times of the samples are known
+  to {left:.2f ms} only MEANS {parameter} may be off by {change:.2g} {unit} for that, {ratio:.1f}
+  times what noise does. σ counts it DO Record on a quiet machine, or give the process that reads
+  the drives a real-time priority and a real-time kernel WHY An error of time is an error of
+  velocity and acceleration.
 F227 long_recording info: A long recording: residuals and torques shown are of[[ {count}]] parts of
   it, the fit is of all WHY Rows of a long recording do not fit into memory.
 F228 logs_together info: {count} logs were identified together: {logs} WHY Logs add up where
   nothing but the motion differs.
-F230 effort_dead_zone warning: The effort of {joint} reads 0 below {least:.3g}, in {share:.1%} of
-  the samples: these are left out DO Record efforts of a drive without a dead zone, or larger ones
-  WHY What reads 0 is not 0, and would count as friction.
+F230 effort_dead_zone: The effort of {joint} reads 0 below {least:.3g}, in {share:.1%} of the
+  samples: these are left out DO Record efforts of a drive without a dead zone, or larger ones WHY
+  What reads 0 is not 0, and would count as friction.
 # F3: motion
-F301 hardly_moved warning: {joint} hardly moved ({share:.0%} of the time) DO Record a motion that
-  moves it, or name it in robot.locked WHY Of a joint at rest, friction takes any value.
-F302 one_way warning: {joint} turned one way only ({share:.1%} of its motion the other way) MEANS
-  Its Coulomb friction and its offset are told apart by assumption only, their sum is identified DO
+F301 hardly_moved: {joint} hardly moved ({share:.0%} of the time) DO Record a motion that moves it,
+  or name it in robot.locked WHY Of a joint at rest, friction takes any value.
+F302 one_way: {joint} turned one way only ({share:.1%} of its motion the other way) MEANS Its
+  Coulomb friction and its offset are told apart by assumption only, their sum is identified DO
   Record a motion that turns it both ways WHY At one sign of the velocity, Coulomb friction is a
   constant torque, as an offset is.
 F303 beyond_limits error: {joint} was recorded from {low:.4g} to {high:.4g}, outside of its limits
@@ -234,14 +232,14 @@ F303 beyond_limits error: {joint} was recorded from {low:.4g} to {high:.4g}, out
 F304 locked_without_efforts info: [[{joints} stood at {positions:.4g}]], without efforts beside
   those of the others: taken as locked there WHY Gravity and inertia of the others depend on where
   they are.
-F305 locked_though_moving warning: [[{joints} moved around {positions:.4g}]], without efforts
-  beside those of the others: taken as locked there DO Record them with the others, or at rest
-F306 joints_not_recorded warning: The recording lacks [[{joints} at {positions:.4g}]]: taken as
-  locked there DO If that is wrong, set robot.locked
+F305 locked_though_moving: [[{joints} moved around {positions:.4g}]], without efforts beside those
+  of the others: taken as locked there DO Record them with the others, or at rest
+F306 joints_not_recorded: The recording lacks [[{joints} at {positions:.4g}]]: taken as locked
+  there DO If that is wrong, set robot.locked
 F307 stood_still info: {joint} stood at {position:.4g} and is not identified DO Let it move, if it
   should be WHY Of a joint at rest nothing can be identified.
-F308 moved_but_locked warning: {joint} moved from {low:.4g} to {high:.4g} but counts as locked DO
-  Name it in robot.joints, or record with it at rest WHY Its motion acts on the others.
+F308 moved_but_locked: {joint} moved from {low:.4g} to {high:.4g} but counts as locked DO Name it
+  in robot.joints, or record with it at rest WHY Its motion acts on the others.
 F309 names_alike info: Joints of description and recording have names that are alike: [[{joints}
   and {recorded}]] DO If they are the same, rename them in the description WHY A joint without its
   recording is taken as locked.
@@ -323,12 +321,12 @@ F426 unexplained_effort error: {unexplained}[[, alone {alone:.0%}]]: no sign, ga
 F428 unexplained_steps error: {unexplained}: its position comes in steps that hide speeds below
   {speed:.2g} a second, and the sign of friction with them DO Move faster, or record a finer
   position WHY Where the sign of a speed is wrong, friction is.
-F430 spring_not_shown warning: The torque of {joint} explains {explained:.0%} of its deflection of
+F430 spring_not_shown: The torque of {joint} explains {explained:.0%} of its deflection of
   {deflection:.1e} rad, {parameter} = {stiffness:.3g} MEANS These data show no spring DO Take the
   joint out of robot.elastic.joints or improve its encoders WHY A stiffness from a deflection that
   is noise means nothing.
-F432 second_encoder warning: {encoder} moves with {joint} but for up to {deflection:.2g} rad, in
-  step with its effort (correlation {correlation:.2f}) MEANS {joint} is elastic DO Add it to
+F432 second_encoder: {encoder} moves with {joint} but for up to {deflection:.2g} rad, in step with
+  its effort (correlation {correlation:.2f}) MEANS {joint} is elastic DO Add it to
   robot.elastic.joints WHY Two encoders of a joint show its spring.
 F441 gravity_compensated error: The efforts hold no gravity, which the model counts MEANS The
   driver compensates gravity before it publishes them DO Set robot.effort_kind, or --effort-kind,
@@ -337,25 +335,25 @@ F440 no_gravity info: The efforts hold no gravity: without it the model predicts
   {without:.1%}, with it within {with_gravity:.1%} DO If the driver does that, set
   robot.effort_kind to 'without_gravity', else to 'joint_torque' WHY Some drivers compensate
   gravity before they publish the effort.
-F445 model_not_chosen warning: No friction beyond viscous and Coulomb was looked for: {reason} DO
-  Record longer, or set identification.model to plain WHY What friction does at low speed or under
-  load is then an error of all parameters.
-F442 load_of_urdf warning: The load of the friction is that of the URDF DO Choose a part that fits
-  into memory WHY Its iteration needs all rows at once.
-F443 load_not_converged warning: The load of the friction did not converge in {steps} steps DO
-  Leave load_coulomb out of robot.friction, or excite with more load WHY Friction that grows with
-  the load is a product of parameters, found by iteration.
-F450 inertial_incomplete warning: The inertial of {links} lacks a mass or a number of its inertia:
-  parsers of URDFs leave it out DO Complete it WHY The initial parameters of these links are zero.
-F451 inertia_impossible warning: The inertia of {links} has a negative diagonal element, which no
-  body has DO Correct it WHY Initial parameters that no body has pull the result away.
+F445 model_not_chosen: No friction beyond viscous and Coulomb was looked for: {reason} DO Record
+  longer, or set identification.model to plain WHY What friction does at low speed or under load is
+  then an error of all parameters.
+F442 load_of_urdf: The load of the friction is that of the URDF DO Choose a part that fits into
+  memory WHY Its iteration needs all rows at once.
+F443 load_not_converged: The load of the friction did not converge in {steps} steps DO Leave
+  load_coulomb out of robot.friction, or excite with more load WHY Friction that grows with the
+  load is a product of parameters, found by iteration.
+F450 inertial_incomplete: The inertial of {links} lacks a mass or a number of its inertia: parsers
+  of URDFs leave it out DO Complete it WHY The initial parameters of these links are zero.
+F451 inertia_impossible: The inertia of {links} has a negative diagonal element, which no body has
+  DO Correct it WHY Initial parameters that no body has pull the result away.
 F452 angles_rounded info: Angles of {joints} were written as rounded multiples of π/2 and taken as
   exact DO Write more decimals in the URDF WHY Axes that are almost parallel give base parameters
   that no data can distinguish.
-F453 masses_assumed warning: The URDF has no inertials: {mass:g} kg are shared out between its
-  links by their lengths MEANS Efforts of a motion to be run, and how standard parameters are
-  shared between links, depend on them DO robot.mass should be that of the data sheet; masses and
-  inertias in the URDF are better WHY Base parameters and predicted torques do not depend on them.
+F453 masses_assumed: The URDF has no inertials: {mass:g} kg are shared out between its links by
+  their lengths MEANS Efforts of a motion to be run, and how standard parameters are shared between
+  links, depend on them DO robot.mass should be that of the data sheet; masses and inertias in the
+  URDF are better WHY Base parameters and predicted torques do not depend on them.
 F470 servo_scale info: No effort was logged: torques are in proportion to the bodies of the robot
   description MEANS If all bodies are 10 % heavier, then all torques are 10 % larger; ratios to the
   stiffness stay as they are DO To fix the scale, record a second log with a mass that is known,
@@ -364,17 +362,17 @@ F470 servo_scale info: No effort was logged: torques are in proportion to the bo
 F471 servo_ratios info: The motion determines only the ratio to the stiffness of {parameters}: they
   have no value DO Move these joints against gravity, or with more of the arm behind them WHY The
   weight and the inertia of bodies are what torques are measured by.
-F472 servo_undetermined warning: The motion does not determine {parameters}: they have no value DO
-  Command faster and larger motions of these joints, that turn back and stop WHY What a motion does
-  not show cannot be identified from it.
+F472 servo_undetermined: The motion does not determine {parameters}: they have no value DO Command
+  faster and larger motions of these joints, that turn back and stop WHY What a motion does not
+  show cannot be identified from it.
 F473 servo_not_saturated info: No torque limit shows: servos were asked for at most [[{joints}
   {torques:.3g}]] DO For a limit, command steps that are too fast to follow WHY A limit shows in
   positions only where it is reached.
-F474 servo_misfit warning: The model leaves more than noise of the positions: [[{joints}
-  {shares:.0%} of the tracking error]] DO Check the bodies of the description; stribeck or
-  load_coulomb in robot.friction may be missing, and limits of the servo's speed or acceleration
-  are not modelled WHY What the model leaves out biases all parameters of a joint.
-F475 units_may_be_normalised warning: Positions and commands stay within -100 to 100, and reach
+F474 servo_misfit: The model leaves more than noise of the positions: [[{joints} {shares:.0%} of
+  the tracking error]] DO Check the bodies of the description; stribeck or load_coulomb in
+  robot.friction may be missing, and limits of the servo's speed or acceleration are not modelled
+  WHY What the model leaves out biases all parameters of a joint.
+F475 units_may_be_normalised: Positions and commands stay within -100 to 100, and reach
   {largest:.4g}: they may be normalised, and count as {unit} DO If they are normalised, give the
   calibration file of the robot by --calibration WHY LeRobot scales the range of each joint to -100
   to 100 unless it is told to use degrees.
@@ -390,96 +388,94 @@ F478 commands_faster info: Commands come at {commands:.3g} Hz, positions at {pos
 F501 smaller_than_sigma info: Smaller than their σ: [[{parameters} (%σ {percent:.0f})]]; the motion
   does not tell them from zero WHY Such a parameter has an unknown sign; together they may still
   predict well.
-F502 methods_disagree warning: {method} and DIDIM disagree on {parameters} MEANS Noise of the
-  positions spoils the one, wrong gains, delays or a slow control loop the other DO Compare the
-  residuals of both in the report WHY Both are unbiased where their assumptions hold.
-F503 not_physical warning: {robot}: identified.urdf leaves a residual of {residual:.3p}, the base
+F502 methods_disagree: {method} and DIDIM disagree on {parameters} MEANS Noise of the positions
+  spoils the one, wrong gains, delays or a slow control loop the other DO Compare the residuals of
+  both in the report WHY Both are unbiased where their assumptions hold.
+F503 not_physical: {robot}: identified.urdf leaves a residual of {residual:.3p}, the base
   parameters {base:.3p}: no physically consistent bodies and friction leave less than
   {attainable:.3p} MEANS In the way is the link or drive of '{joint}', without whose constraints
   {without:.3p} would be left DO Check the effort and the friction of that joint WHY A simulator
   needs bodies that can exist; prediction does not.
-F505 near_description warning: The motion tells too little of {parameters}: they stay near the
-  values of the robot description, dry friction of a joint that never slips at what holds it DO
-  Excite these joints more to identify them WHY What the motion does not show comes from the
-  description.
-F506 payload_uncertain warning: The mass, {mass:.3g} ± {sigma:.2g} kg, does not stand out of its σ
-  DO Check {advice}, take a heavier body, or a motion against gravity WHY A payload is the
-  difference of two identifications.
-F507 payload_not_told warning: The motion does not tell {parameters} apart (σ is infinite), and so
-  not {central} DO Move the joints up to {joint} more, about other axes, if these matter WHY A
-  wrist that turns about one axis shows one inertia only.
-F508 payload_impossible warning: No body can have the parameters that fit best: these are of the
-  nearest one that can exist, up to {distance:.1f} σ away DO [[Check {advice}, and the robot
+F505 near_description: The motion tells too little of {parameters}: they stay near the values of
+  the robot description, dry friction of a joint that never slips at what holds it DO Excite these
+  joints more to identify them WHY What the motion does not show comes from the description.
+F506 payload_uncertain: The mass, {mass:.3g} ± {sigma:.2g} kg, does not stand out of its σ DO Check
+  {advice}, take a heavier body, or a motion against gravity WHY A payload is the difference of two
+  identifications.
+F507 payload_not_told: The motion does not tell {parameters} apart (σ is infinite), and so not
+  {central} DO Move the joints up to {joint} more, about other axes, if these matter WHY A wrist
+  that turns about one axis shows one inertia only.
+F508 payload_impossible: No body can have the parameters that fit best: these are of the nearest
+  one that can exist, up to {distance:.1f} σ away DO [[Check {advice}, and the robot
   description]][[Record longer for more exact {inexact}]] WHY Noise, or a wrong model, lies between
   both.
 # F6: result
-F601 exact_fit warning: The model leaves hardly anything of the effort of [[{joints}
-  ({residuals:.2p})]], which has less noise than any sensor ({least:.1p}) MEANS They look like
-  computed efforts DO Record measured efforts WHY Efforts that are computed from a model give that
-  model's parameters, not the robot's.
-F602 no_dissipation warning: The friction of {joint} does not dissipate from {low:.3g} to
-  {high:.3g} {length}/s: between {start:.3g} and {stop:.3g} {length}/s it pushes with {torque:.2g}
-  ± {sigma:.1g} {unit} MEANS Its law is no use there DO Take its plain equivalent (plain_friction
-  in parameters.yaml), or record more of these speeds WHY A simulation with friction that gives
-  energy is unstable.
-F604 logs_far_apart warning: The logs do not agree, so much of their efforts is left unexplained:
-  [[{logs} {shares:.0%} (alone {own:.0%})]] DO Identify apart what had another tool, temperature or
-  robot WHY One set of parameters cannot stand for several robots.
+F601 exact_fit: The model leaves hardly anything of the effort of [[{joints} ({residuals:.2p})]],
+  which has less noise than any sensor ({least:.1p}) MEANS They look like computed efforts DO
+  Record measured efforts WHY Efforts that are computed from a model give that model's parameters,
+  not the robot's.
+F602 no_dissipation: The friction of {joint} does not dissipate from {low:.3g} to {high:.3g}
+  {length}/s: between {start:.3g} and {stop:.3g} {length}/s it pushes with {torque:.2g} ±
+  {sigma:.1g} {unit} MEANS Its law is no use there DO Take its plain equivalent (plain_friction in
+  parameters.yaml), or record more of these speeds WHY A simulation with friction that gives energy
+  is unstable.
+F604 logs_far_apart: The logs do not agree, so much of their efforts is left unexplained: [[{logs}
+  {shares:.0%} (alone {own:.0%})]] DO Identify apart what had another tool, temperature or robot
+  WHY One set of parameters cannot stand for several robots.
 F605 logs_agree info: The logs agree within their σ: p = {p:.2g} by Cochran's Q of each parameter,
   with Holm's correction, least on {parameter} WHY Parameters that repeat from log to log are those
   of the robot.
-F606 logs_disagree warning: The logs disagree, most on {parameter} ([[{logs} {values:.4g} ±
+F606 logs_disagree: The logs disagree, most on {parameter} ([[{logs} {values:.4g} ±
   {sigmas:.2g}]]): p = {p:.2g} by Cochran's Q of each parameter, with Holm's correction DO Look for
   what differs in {outlier}: temperature, tool or wear WHY σ of logs that differ is too small.
 F607 agreement_not_tested info: Too few of the logs determine all parameters to test whether they
   agree WHY The test needs an estimate from each log.
-F610 effort_not_predicted warning: {residual:.0%} of the effort of {joint} is not predicted MEANS
-  No factor and no zero explains it DO Payload, friction (temperature) or delay may have changed,
-  or units, signs and parameters are not of this robot WHY The model does not stand for this
-  recording.
-F611 effort_scaled warning: {residual:.0%} of the effort of {joint} is not predicted: what was
-  measured is {factor:.3g} times the prediction DO Check its unit, or divide its robot.drive_gain
-  by {factor:.3g}{tried} WHY The unit or the gain of the effort is another one.
-F612 effort_shifted warning: {residual:.0%} of the effort of {joint} is not predicted: what was
-  measured is {offset:.3g} beside it DO Check the zero of its sensor{tried} WHY The zero of the
-  sensor is another one.
-F620 loop_slow warning: {joint}: ω_n of its loop is {omega:.3g} rad/s, only {ratio:.2g} times the
-  bandwidth of the motion ({band:.3g} rad/s) MEANS DIDIM may be biased DO Use a slower motion or
-  stiffer gains WHY A loop that does not follow the motion leaves its parameters to the gains.
-F621 motion_doubtful warning: {joint}: the simulated motion is {ratio:.2g} times as far from the
-  measured one as that is from its reference MEANS Its parameters are doubtful, its friction above
-  all DO The control law or its gains are not the robot's: compare them WHY The simulated loop lags
-  as the measured one does where gains are right.
+F610 effort_not_predicted: {residual:.0%} of the effort of {joint} is not predicted MEANS No factor
+  and no zero explains it DO Payload, friction (temperature) or delay may have changed, or units,
+  signs and parameters are not of this robot WHY The model does not stand for this recording.
+F611 effort_scaled: {residual:.0%} of the effort of {joint} is not predicted: what was measured is
+  {factor:.3g} times the prediction DO Check its unit, or divide its robot.drive_gain by
+  {factor:.3g}{tried} WHY The unit or the gain of the effort is another one.
+F612 effort_shifted: {residual:.0%} of the effort of {joint} is not predicted: what was measured is
+  {offset:.3g} beside it DO Check the zero of its sensor{tried} WHY The zero of the sensor is
+  another one.
+F620 loop_slow: {joint}: ω_n of its loop is {omega:.3g} rad/s, only {ratio:.2g} times the bandwidth
+  of the motion ({band:.3g} rad/s) MEANS DIDIM may be biased DO Use a slower motion or stiffer
+  gains WHY A loop that does not follow the motion leaves its parameters to the gains.
+F621 motion_doubtful: {joint}: the simulated motion is {ratio:.2g} times as far from the measured
+  one as that is from its reference MEANS Its parameters are doubtful, its friction above all DO
+  The control law or its gains are not the robot's: compare them WHY The simulated loop lags as the
+  measured one does where gains are right.
 F622 motion_wrong error: {joint}: the simulated motion is {ratio:.2g} times as far from the
   measured one as that is from its reference MEANS Its parameters are not trustworthy DO The
   control law or its gains are not the robot's: compare them
-F623 torque_unexplained warning: {residual:.0%} of the torque stays unexplained DO The control law,
-  its gains or the drive gains may not be the robot's: compare them WHY The right control law
-  leaves far less.
-F624 not_converged warning: {method} has not converged, its result is that of the last simulation
+F623 torque_unexplained: {residual:.0%} of the torque stays unexplained DO The control law, its
+  gains or the drive gains may not be the robot's: compare them WHY The right control law leaves
+  far less.
+F624 not_converged: {method} has not converged, its result is that of the last simulation
   ({reason}) MEANS [[Do not trust {parameters}]] DO Use a richer motion, or look at its convergence
   in the report WHY Parameters that still change are not determined.
 F625 steps_shortened info: Some steps of {method} were shortened DO Check its convergence in the
   report WHY A full step would have made the simulation worse.
 F626 reference_instruments info: The instruments are those of the reference, since none were
   simulated: {reason} WHY Instruments of a simulation correlate more with the motion.
-F627 nothing_to_compare warning: DIDIM has no result to compare with: {reason} DO If the comparison
-  is not needed, use method 'wls' WHY Two methods with different assumptions check each other.
-F630 no_report warning: There is no report: {reason} WHY The report has the plots that show why a
-  joint is predicted badly.
-F631 marked_unusable warning: These parameters were judged to be unusable when they were identified
+F627 nothing_to_compare: DIDIM has no result to compare with: {reason} DO If the comparison is not
+  needed, use method 'wls' WHY Two methods with different assumptions check each other.
+F630 no_report: There is no report: {reason} WHY The report has the plots that show why a joint is
+  predicted badly.
+F631 marked_unusable: These parameters were judged to be unusable when they were identified
   ({reason}) DO Identify again WHY They predict no other motion of the robot.
 # F7: session
-F701 session_cut warning: The session was cut while {phase}[[, {missing:.1f} s of this motion are
-  missing]] DO Record a whole session WHY A motion that was cut excites less than was designed.
+F701 session_cut: The session was cut while {phase}[[, {missing:.1f} s of this motion are missing]]
+  DO Record a whole session WHY A motion that was cut excites less than was designed.
 F702 slow_motion info: {phase} ran at {speed:.0%} of the planned speed, by the speed scaling WHY
   Inertias are known better at full speed.
 F703 speed_changed info: {phase} ran at {low:.0%} to {high:.0%} of the planned speed, by the speed
   scaling, so its periods differ WHY Periods that differ cannot be averaged, and inertias are known
   better at full speed.
-F704 gains_changed warning: The gains of {joints} were changed during the recording, and nobody
-  knows when MEANS No method uses them DO For DIDIM, record with gains that stay WHY DIDIM
-  simulates the controller with its gains.
+F704 gains_changed: The gains of {joints} were changed during the recording, and nobody knows when
+  MEANS No method uses them DO For DIDIM, record with gains that stay WHY DIDIM simulates the
+  controller with its gains.
 # F8: design of a motion
 F801 designed_columns info: {count} columns, {which} WHY The motion excites the parameters of these
   columns.
@@ -500,23 +496,21 @@ F807 arm_hangs info: No ground is set, the arm seems to hang ({reason}) DO If th
   excitation.workspace.ground WHY Without a ground, the motion may reach the floor.
 F808 no_room_above_ground info: No ground is set: no pose is free above {height:g} m, the arm may
   hang DO If there is one, set excitation.workspace.ground
-F809 followers_stand_still warning: {joints} follow joints of the arm, and stand still in the
-  model: how they move is not in the checks of a motion DO Keep clear of them WHY They may hit
-  something.
-F810 self_collision_unchecked warning: Self-collision is not checked DO Set
+F809 followers_stand_still: {joints} follow joints of the arm, and stand still in the model: how
+  they move is not in the checks of a motion DO Keep clear of them WHY They may hit something.
+F810 self_collision_unchecked: Self-collision is not checked DO Set
   excitation.workspace.self_collision WHY The motion may bring links together.
-F811 ground_unchecked warning: The ground is not checked DO Set excitation.workspace.ground to its
-  height WHY The motion may reach the floor or the table.
-F812 masses_unchecked warning: The masses of the links are assumed, efforts are checked by these
-  alone DO Give the links masses and inertias WHY The motion may need more effort than the drives
-  have.
-F813 no_collision_geometry warning: The description has no collision geometry: self-collision is
-  not checked DO Give the links collision geometry WHY The motion may bring links together.
-F814 collision_geometry_unreadable warning: The collision geometry cannot be read ({reason}):
+F811 ground_unchecked: The ground is not checked DO Set excitation.workspace.ground to its height
+  WHY The motion may reach the floor or the table.
+F812 masses_unchecked: The masses of the links are assumed, efforts are checked by these alone DO
+  Give the links masses and inertias WHY The motion may need more effort than the drives have.
+F813 no_collision_geometry: The description has no collision geometry: self-collision is not
+  checked DO Give the links collision geometry WHY The motion may bring links together.
+F814 collision_geometry_unreadable: The collision geometry cannot be read ({reason}):
   self-collision is not checked DO Set excitation.workspace.mesh_folders
-F816 positions_unchecked warning: The description has no position limits of {joints}, which are not
-  of the type continuous: their stops are not checked DO Set robot.lower and robot.upper, or
-  correct the type WHY The motion may run into a stop.
+F816 positions_unchecked: The description has no position limits of {joints}, which are not of the
+  type continuous: their stops are not checked DO Set robot.lower and robot.upper, or correct the
+  type WHY The motion may run into a stop.
 F820 badly_conditioned error: The normalised condition number is {condition:.3g}, above {most:g} DO
   Lengthen excitation.period, raise excitation.time_limit or loosen the limits WHY Noise moves
   parameters far where columns are nearly dependent.
@@ -529,15 +523,15 @@ F822 nothing_validates error: There is no trajectory that validates: {reason} DO
 F901 inverted_effort error: The effort of {joint} has the opposite sign of the others ({gain:.2f}
   times what they predict) DO Check its wiring and drive gain WHY Its parameters do not belong to
   those of its type.
-F902 undeclared_payload warning: Links differ from the others as if {mass:+.3g} kg were at {joint}
-  (p = {p:.1g}) DO Check tool, payload and their declaration WHY Feed-forward and contact detection
-  of this robot are wrong by a payload.
-F903 outlier warning: {parameter} differs from the others by {difference:+.3g} {unit}, {times:.0f}
-  times their spread (p = {p:.1g}) DO Look for wear, a repair or another tool WHY Robots of one
-  type share their parameters but for tolerances and wear.
-F904 friction_drift warning: {parameter} changed from {before:.3g} by {step:+.2g} {unit}
-  ({share:+.0%}) by {since} (p = {p:.1g}) DO Check lubrication and bearings of the joint WHY
-  Friction that changes beyond temperature is a sign of wear.
+F902 undeclared_payload: Links differ from the others as if {mass:+.3g} kg were at {joint} (p =
+  {p:.1g}) DO Check tool, payload and their declaration WHY Feed-forward and contact detection of
+  this robot are wrong by a payload.
+F903 outlier: {parameter} differs from the others by {difference:+.3g} {unit}, {times:.0f} times
+  their spread (p = {p:.1g}) DO Look for wear, a repair or another tool WHY Robots of one type
+  share their parameters but for tolerances and wear.
+F904 friction_drift: {parameter} changed from {before:.3g} by {step:+.2g} {unit} ({share:+.0%}) by
+  {since} (p = {p:.1g}) DO Check lubrication and bearings of the joint WHY Friction that changes
+  beyond temperature is a sign of wear.
 # F10 to F21: the doctor, by what it looks at
 F1001 localhost_only info: ROS_LOCALHOST_ONLY=1 overrules ROS_AUTOMATIC_DISCOVERY_RANGE DO Unset
   it, and set ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST WHY Two settings that contradict each other
@@ -554,11 +548,11 @@ F1006 no_messages error: {topics} have publishers, and no message of any arrives
   FASTDDS_BUILTIN_TRANSPORTS=UDPv4 ROS_AUTOMATIC_DISCOVERY_RANGE=SUBNET here and on the robot, and
   let the firewall pass UDP (docs/interface.md, nodes that do not hear each other) WHY Discovery
   works, transport does not: containers, shared memory or a firewall.
-F1102 not_latched warning: {node} does not keep '{topic}' for nodes that start later DO Publish it
-  with the durability transient_local, as robot_state_publisher does WHY A recorder that starts
-  later has no robot description.
-F1103 quality_mismatch warning: {reader} hears nothing of {publisher} on '{topic}', it asks for
-  {lacks} DO Give both the same quality of service WHY DDS does not connect them, and says nothing.
+F1102 not_latched: {node} does not keep '{topic}' for nodes that start later DO Publish it with the
+  durability transient_local, as robot_state_publisher does WHY A recorder that starts later has no
+  robot description.
+F1103 quality_mismatch: {reader} hears nothing of {publisher} on '{topic}', it asks for {lacks} DO
+  Give both the same quality of service WHY DDS does not connect them, and says nothing.
 F1201 controller_not_named info: No controller was named, '{controller}' is taken DO Set
   excitation.controller to {controller} in the configuration WHY A second controller makes the
   choice open.
@@ -578,9 +572,9 @@ F1207 other_controllers error: There is no controller '{controller}', but {other
   excitation.controller or by --controller, without its --namespace WHY No motion can be sent.
 F1208 no_controller error: There is no controller '{controller}', nobody serves
   follow_joint_trajectory DO Load and activate a joint_trajectory_controller, or set --namespace
-F1209 no_path_tolerance warning: '{controller}' has no path tolerance for {joints}, so that the
-  robot runs on when its states freeze DO Set constraints.{joint}.trajectory and so on
-  (docs/safety.md) WHY Path tolerances alone stop a robot whose states no client can trust.
+F1209 no_path_tolerance: '{controller}' has no path tolerance for {joints}, so that the robot runs
+  on when its states freeze DO Set constraints.{joint}.trajectory and so on (docs/safety.md) WHY
+  Path tolerances alone stop a robot whose states no client can trust.
 F1210 joints_taken error: '{controller}' is '{state}', and '{other}' has its joints DO Run 'ros2
   control switch_controllers --deactivate {other} --activate {controller}' WHY Two controllers
   cannot command one joint.
@@ -588,22 +582,22 @@ F1211 stops_at_once info: '{controller}' holds at once when a motion is cancelle
   DO Set constraints.decelerate_on_cancel, and constraints.JOINT.max_deceleration_on_cancel of
   every joint WHY A stop at full speed is a jump of the reference, which drives may answer with a
   fault.
-F1212 no_deceleration warning: '{controller}' is to brake along a ramp and has no deceleration for
+F1212 no_deceleration: '{controller}' is to brake along a ramp and has no deceleration for
   {joints}, so that it holds at once DO Set constraints.{joint}.max_deceleration_on_cancel and so
   on WHY The controller brakes only where it knows one of every joint.
 F1213 starts_at_last_command info: '{controller}' begins at its last command when it is activated
   DO Set set_last_command_interface_value_as_state_on_activation to false WHY A robot that was
   moved meanwhile jumps back.
-F1214 open_loop warning: '{controller}' begins motions at its last command, for open_loop_control
-  is set DO Set open_loop_control to false WHY A robot that was held up on its way jumps to where
-  the next motion begins.
+F1214 open_loop: '{controller}' begins motions at its last command, for open_loop_control is set DO
+  Set open_loop_control to false WHY A robot that was held up on its way jumps to where the next
+  motion begins.
 F1215 ends_in_motion info: '{controller}' accepts motions that do not end at rest DO Set
   allow_nonzero_velocity_at_trajectory_end to false WHY It holds the last velocity as its reference
   after the end.
 F1216 waits_for_goal info: '{controller}' waits without an end for {joints} to reach a goal DO Set
   constraints.goal_time, in seconds WHY A motion that ends beside its goal is never reported as
   ended.
-F1217 uneven_updates warning: '{controller}' is to update at {update:g} Hz, controller_manager at
+F1217 uneven_updates: '{controller}' is to update at {update:g} Hz, controller_manager at
   {manager:g} Hz DO Set update_rate to {better:g} WHY A rate that does not divide is not kept, and
   DIDIM replays the one that was named.
 F1218 unbearable_gains info: The bodies of the description alone, without rotor inertia, are
@@ -620,19 +614,19 @@ F1401 no_manager info: No controller_manager is heard, the states of hardware an
   are not checked WHY Simulators and some drivers have none.
 F1402 manager_unanswered info: Hardware and other controllers are not checked, {reason} DO Look at
   'ros2 control list_hardware_components' WHY An inactive hardware component does not move.
-F1403 manager_warning warning: {text} DO See controller_manager's log WHY controller_manager says
-  so on /diagnostics.
+F1403 manager_warning: {text} DO See controller_manager's log WHY controller_manager says so on
+  /diagnostics.
 F1404 hardware_inactive error: Hardware '{hardware}' is '{state}' DO See its log, then 'ros2
   control set_hardware_component_state {hardware} active' WHY It does not move.
 F1405 hardware_active ok: {hardware} active WHY The drives follow their controllers.
-F1406 broadcaster_inactive warning: '{controller}', which publishes joint states, is '{state}' DO
-  Activate it: 'ros2 control switch_controllers --activate {controller}' WHY Without joint states
-  no session runs.
+F1406 broadcaster_inactive: '{controller}', which publishes joint states, is '{state}' DO Activate
+  it: 'ros2 control switch_controllers --activate {controller}' WHY Without joint states no session
+  runs.
 F1407 gazebo_friction info: Gazebo gives the dry friction of [[{joints} {factors:.2g} times]] the
   description's value DO Expect so much of an identification WHY DART takes joint damping and dry
   friction into a step in two ways (docs/studies/real_stacks.md).
-F1501 malformed_states warning: {count} joint states name a joint twice or lack values DO See who
-  publishes them ({nodes}) WHY They are left out of every recording.
+F1501 malformed_states: {count} joint states name a joint twice or lack values DO See who publishes
+  them ({nodes}) WHY They are left out of every recording.
 F1502 joints_lacking error: The joint states lack {joints}, they name {published} DO Let the
   joint_state_broadcaster publish every joint, or correct robot.joints WHY A joint without states
   cannot be identified.
@@ -645,50 +639,48 @@ F1505 no_velocity info: The joint states hold no velocity: positions are differe
   effort controllers need it WHY Measured velocities are not needed for an identification.
 F1506 not_a_number error: {quantity} of {joints} is not a number DO Check the sensor and the
   {quantity} state interface WHY A joint without numbers cannot be identified.
-F1507 states_frozen warning: Positions, velocities and efforts never change by a single bit DO Let
-  the robot move: if they stay so, the hardware repeats old states WHY Sensors have noise.
+F1507 states_frozen: Positions, velocities and efforts never change by a single bit DO Let the
+  robot move: if they stay so, the hardware repeats old states WHY Sensors have noise.
 F1508 joints_frozen info: Position and velocity of {joints} never change by a single bit, those of
   the others do DO Let it move: if they stay so, its encoder has failed
-F1509 rival_publishers warning: {count} publishers send the same joints on '{topic}' ({nodes}) DO
-  Remap or end all but the joint_state_broadcaster WHY Their stamps and values mix.
+F1509 rival_publishers: {count} publishers send the same joints on '{topic}' ({nodes}) DO Remap or
+  end all but the joint_state_broadcaster WHY Their stamps and values mix.
 F1601 zero_stamps error: {zero} of {count} stamps are zero DO Let the publisher stamp its messages
   WHY Times of reception jitter.
 F1602 stamps_stand error: The stamps of the joint states never advance DO Let the publisher stamp
   its messages, and listen for longer (--duration) WHY Without times there are no velocities.
-F1603 slow_states warning: Joint states come at {rate:.3g} Hz DO Publish them at {least:g} Hz or
-  more, best at the rate of the controller WHY Motions reach some hertz, and are differentiated
-  twice.
+F1603 slow_states: Joint states come at {rate:.3g} Hz DO Publish them at {least:g} Hz or more, best
+  at the rate of the controller WHY Motions reach some hertz, and are differentiated twice.
 F1604 timing_right ok: {rate:.4g} Hz, jitter {jitter:.3f ms}, none lost WHY Even stamps make exact
   velocities.
-F1605 irregular_stamps warning: {repeated} of {count} stamps repeat the one before, {backward} jump
-  back DO Look for a second publisher, or a clock that was set WHY Such samples are left out.
+F1605 irregular_stamps: {repeated} of {count} stamps repeat the one before, {backward} jump back DO
+  Look for a second publisher, or a clock that was set WHY Such samples are left out.
 F1606 states_lost info: {share:.1%} of the joint states are lost, the longest gap is {gap:.0f ms}
   DO Record on the robot itself, with less load or over a better network WHY Accelerations within
   gaps are guessed.
-F1607 stamps_uneven warning: The stamps jitter by {jitter:.2f ms} at {rate:.4g} Hz DO Stamp the
-  states when they are measured, and run the control loop with real-time priority WHY An error of
-  time is an error of velocity and acceleration.
+F1607 stamps_uneven: The stamps jitter by {jitter:.2f ms} at {rate:.4g} Hz DO Stamp the states when
+  they are measured, and run the control loop with real-time priority WHY An error of time is an
+  error of velocity and acceleration.
 F1608 slow_controller_states info: The controller updates at {update:g} Hz, its states arrive at
   {rate:.3g} Hz DO Record on the robot itself with less load WHY DIDIM replays the commands between
   them.
 F1701 clocks_agree ok: Stamps agree with {clock} WHY Recordings of several machines fit together.
-F1702 clock_offset warning: Joint states are stamped {offset:.3g} s {side} {clock} DO Synchronise
-  the clocks (chrony), and set use_sim_time everywhere or nowhere WHY Motions and states of
-  different clocks do not fit together.
-F1801 commands_for_efforts warning: The joint states report {what}: what the controller commands is
-  taken for it DO Give the joint_state_broadcaster the effort interfaces, if the drives have any
-  WHY A drive that does not follow its command makes parameters wrong.
+F1702 clock_offset: Joint states are stamped {offset:.3g} s {side} {clock} DO Synchronise the
+  clocks (chrony), and set use_sim_time everywhere or nowhere WHY Motions and states of different
+  clocks do not fit together.
+F1801 commands_for_efforts: The joint states report {what}: what the controller commands is taken
+  for it DO Give the joint_state_broadcaster the effort interfaces, if the drives have any WHY A
+  drive that does not follow its command makes parameters wrong.
 F1802 no_efforts error: The joint states report {what}, and none is commanded DO Give the
   joint_state_broadcaster the effort interfaces, or see docs/efforts.md for another topic of the
   driver WHY Without efforts nothing can be identified.
 F1803 effort_not_a_number error: Effort of {joints} is not a number DO Check its sensor, and that
   the joint_state_broadcaster has its effort interface WHY A joint without effort cannot be
   identified.
-F1804 efforts_all_zero warning: Every effort is exactly zero[[ though the arm {bears} its weight]]
-  DO See docs/efforts.md for what drivers report WHY Nothing can be identified if they stay so in
-  motion.
-F1805 effort_zero warning: Effort of {joints} is exactly zero throughout DO Move it a little: if it
-  stays so, its sensor is dead WHY A joint without effort cannot be identified.
+F1804 efforts_all_zero: Every effort is exactly zero[[ though the arm {bears} its weight]] DO See
+  docs/efforts.md for what drivers report WHY Nothing can be identified if they stay so in motion.
+F1805 effort_zero: Effort of {joints} is exactly zero throughout DO Move it a little: if it stays
+  so, its sensor is dead WHY A joint without effort cannot be identified.
 F1806 efforts_frozen info: Efforts never change by a single bit DO Move the robot a little: if they
   stay so, the driver repeats an old value WHY Sensors have noise.
 F1807 moves info: {joints} moves, so that efforts are not compared with weights DO Ask again at
@@ -696,17 +688,16 @@ F1807 moves info: {joints} moves, so that efforts are not compared with weights 
 F1808 no_weight info: No joint bears a weight that would show sign and unit of its effort DO Ask
   again with the arm stretched out sideways, where gravity acts on its joints WHY Weight is a
   torque that is known without a motion.
-F1809 efforts_beyond_weight warning: Efforts at rest are more than weight and friction, {weights}
-  DO Set the zero of their sensors, and see that the arm touches nothing WHY A zero that is off
-  looks like gravity.
-F1810 efforts_without_weight warning: Efforts at rest hold no weight, {weights} DO Set
-  robot.effort_kind: without_gravity if the driver subtracts it (docs/efforts.md) WHY Some drivers
-  subtract gravity.
-F1811 efforts_unlike_weight warning: Efforts at rest do not fit the weight, {weights} DO Check
-  their unit, robot.drive_gain, the payload, and the masses of the description WHY A wrong unit
-  scales masses, inertias and friction.
+F1809 efforts_beyond_weight: Efforts at rest are more than weight and friction, {weights} DO Set
+  the zero of their sensors, and see that the arm touches nothing WHY A zero that is off looks like
+  gravity.
+F1810 efforts_without_weight: Efforts at rest hold no weight, {weights} DO Set robot.effort_kind:
+  without_gravity if the driver subtracts it (docs/efforts.md) WHY Some drivers subtract gravity.
+F1811 efforts_unlike_weight: Efforts at rest do not fit the weight, {weights} DO Check their unit,
+  robot.drive_gain, the payload, and the masses of the description WHY A wrong unit scales masses,
+  inertias and friction.
 F1812 efforts_like_weight ok: Agree at rest with the weight, {weights} WHY Sign and unit are right.
-F1813 efforts_opposite warning: Efforts at rest are opposite to the weight, {weights} DO Set its
+F1813 efforts_opposite: Efforts at rest are opposite to the weight, {weights} DO Set its
   robot.drive_gain to -1[[, or robot.gravity if the {arm} hangs]] WHY Positive efforts have to
   accelerate a joint in its positive direction.
 F1901 description_unusable error: {reason} DO Correct the robot description WHY Without a model
@@ -716,13 +707,13 @@ F1902 no_description error: [[Nobody publishes '{topic}']][['{empty}' holds noth
   with robot.urdf
 F1903 configured_description info: Nothing on '{topic}', the configured robot.urdf is taken WHY
   Both should be of the same robot.
-F1904 no_limit warning: There is no {limit} limit of {joints} DO Set robot.{limit} WHY A motion is
-  planned and watched by it.
+F1904 no_limit: There is no {limit} limit of {joints} DO Set robot.{limit} WHY A motion is planned
+  and watched by it.
 F1905 described ok: '{robot}' with the joints {joints} WHY The model is that of this description.
-F1906 several_descriptions warning: '{topic}' holds {count} different descriptions ({nodes}) DO End
-  all but the robot's own publisher WHY Which one a node takes is chance.
-F2001 session_runs warning: A session of {nodes} uses '{controller}' DO Wait for its end, no other
-  one starts meanwhile WHY Only one session may move the robot.
+F1906 several_descriptions: '{topic}' holds {count} different descriptions ({nodes}) DO End all but
+  the robot's own publisher WHY Which one a node takes is chance.
+F2001 session_runs: A session of {nodes} uses '{controller}' DO Wait for its end, no other one
+  starts meanwhile WHY Only one session may move the robot.
 F2002 goal_runs error: A goal of another client runs on '{controller}' DO End it WHY Only one
   client may move the robot.
 F2003 commanded_by_topic error: {nodes} can command '{controller}' on '{topic}' DO End it WHY No
@@ -739,7 +730,7 @@ F2102 disk_space ok: {free:.1f} GB are free for '{folder}' DO [[Make room, or se
 
 def _read_table() -> Iterator[Code]:
     """Yield the codes of the table, whose rows go on in indented lines."""
-    row = re.compile(r'(\S+) (\S+) (\S+): (.*?)(?: MEANS (.*?))?(?: DO (.*?))?(?: WHY (.*))?')
+    row = re.compile(r'(\w+) (\w+)(?: (\w+))?: (.*?)(?: MEANS (.*?))?(?: DO (.*?))?(?: WHY (.*))?')
     why = ''
     for text in re.findall(r'^F.*(?:\n .*)*', _TABLE, re.MULTILINE):
         match = row.fullmatch(' '.join(text.split()))
@@ -750,7 +741,7 @@ def _read_table() -> Iterator[Code]:
                 texts = [each.replace(f'{{{shared}}}', template) for each in texts]
         seen, means, remedy, own = texts
         why = own or why
-        yield Code(code, name, Severity[severity.upper()], seen, why, means, remedy)
+        yield Code(code, name, Severity[severity.upper() or 'WARNING'], seen, why, means, remedy)
 
 
 CODES: Mapping[str, Code] = {each.code: each for each in _read_table()}
