@@ -132,7 +132,7 @@ def largest_eigenvalue(
     p, i, d = (gains[..., k, :, None] * eye for k in range(3))
     integrates = 1.0 * (i != 0.0)
     shape = np.broadcast_shapes(mass.shape[:-2], gains.shape[:-2])
-    step = np.zeros((*shape, size, size), gains.dtype)
+    step = np.zeros((*shape, size, size), np.result_type(float, gains))
     q, v, s, *waiting = (slice(k * n, (k + 1) * n) for k in range(3 + delay))
     inverse = np.linalg.inv(mass + period * np.asarray(damping)[..., None] * eye)
     slowed = inverse @ mass
