@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import contextlib
 from dataclasses import replace
 from functools import cached_property
-import itertools
 from pathlib import Path, PurePath
 import tempfile
 from typing import Any
@@ -108,11 +107,6 @@ class Bag:
         kinds = (str(c.msgtype) for c in self.connections if c.topic == topic)
         return JOINT_STATE if self.table else next(kinds)
 
-    def messages(self, topic: str) -> Iterator[tuple[int, bytes]]:
-        """Yield time of reception [ns] and serialized message of one topic; see `blocks`."""
-        for block in self.blocks(topic):
-            yield from zip(block.received.tolist(), block.payloads(), strict=True)
-
     def blocks(
         self,
         topic: str,
@@ -126,17 +120,28 @@ class Bag:
         Of those received at `start` or later, and before `stop` [ns]. Raises RecordingError where
         the file is damaged.
         """
-        budget, damaged = [unpack_limit(self.size)], itertools.count(1)
+        room, damaged = unpack_limit(self.size), 0
 
         def in_blocks(messages: Iterable[tuple[Any, Any]]) -> Iterator[Messages]:
             """Join messages, as they were published, without damaged ones."""
+            nonlocal room, damaged
             good = list[tuple[int, bytes]]()
             for time, data in messages:
-                content = _content(time, data, budget)
-                if content is None:
-                    self.add_left_out(topic, {'damaged records': next(damaged)})
-                    continue
-                good.append((time, content))
+                sound = type(time) is int and 0 <= time < 2**63
+                sound &= isinstance(data, bytes | bytearray | memoryview)
+                content = bytes(data) if sound else b''
+                # Only metadata.yaml, if anything, announces what is compressed one by one.
+                if content.startswith(ZSTD):
+                    try:
+                        content = unpack(content, 'zstd', min(MAX_MESSAGE, room))
+                        room -= len(content)
+                    except ValueError:
+                        sound = False
+                if sound:
+                    good.append((time, content))
+                else:
+                    damaged += 1
+                    self.add_left_out(topic, {'damaged records': damaged})
                 if len(good) == BLOCK:
                     yield Messages.of(*zip(*good, strict=True))
                     good = []
@@ -188,40 +193,21 @@ class Bag:
     def decoded(self, topic: str) -> Iterator[tuple[int, Any]]:
         """Yield time of reception [ns] and message of one topic, by rosbags: for a few."""
         kind, damaged = self.kind(topic), 0
-        for time, data in self.messages(topic):
-            try:
-                message = self.typestore.deserialize_cdr(data, kind)
-            except Exception:  # rosbags raises whatever the bytes lead to
-                damaged += 1
-                self.add_left_out(topic, {'damaged': damaged})
-                continue
-            yield time, message
+        for block in self.blocks(topic):
+            for time, data in zip(block.received.tolist(), block.payloads(), strict=True):
+                try:
+                    message = self.typestore.deserialize_cdr(data, kind)
+                except Exception:  # rosbags raises whatever the bytes lead to
+                    damaged += 1
+                    self.add_left_out(topic, {'damaged': damaged})
+                    continue
+                yield time, message
 
 
 def _connections(reader: Any) -> list[Any]:
     """Return the topics of a file that have a name and a type."""
     known = reader.connections
     return [c for c in known if isinstance(c.topic, str) and isinstance(c.msgtype, str)]
-
-
-def _content(time: Any, data: Any, budget: list[int]) -> bytes | None:
-    """
-    Return a message as it was published, None of a damaged one.
-
-    Only metadata.yaml, if anything, announces messages that are compressed one by one. All of them
-    may take `budget` bytes unpacked, which is updated.
-    """
-    readable = isinstance(data, bytes | bytearray | memoryview)
-    if type(time) is not int or not 0 <= time < 2**63 or not readable:
-        return None
-    content = bytes(data)
-    if content.startswith(ZSTD):
-        try:
-            content = unpack(content, 'zstd', min(MAX_MESSAGE, budget[0]))
-        except ValueError:
-            return None
-        budget[0] -= len(content)
-    return content
 
 
 METADATA, _SQLITE = 'metadata.yaml', b'SQLite format 3\0'
