@@ -98,12 +98,7 @@ def report(
     *,
     every: bool = False,
 ) -> Outcome:
-    """
-    Return what a session found: residuals and parameters, where more is, and the verdict.
-
-    `unverified` says why the results could not be verified on the robot: a busy machine may be the
-    reason, so that it does not change the exit code.
-    """
+    """Return what a session found; `unverified`, as on a busy machine, is no reason for a code."""
     from ..nodes.demo.node_processes import MAX_RESIDUAL, MIN_SHARE_WITHIN, recovery_of
     from .results_text import print_found, print_verdict, results_data
 

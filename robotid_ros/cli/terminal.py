@@ -83,11 +83,7 @@ def _console(stream: TextIO) -> 'Console':
 
 
 def print_paragraph(text: str, label: str = '', style: str = '') -> None:
-    """
-    Print a paragraph, beside its label in a margin, on a terminal with that in colour.
-
-    `style`, one of `STYLES`, is that of the label, or of the whole text without one.
-    """
+    """Print a paragraph beside a label in a margin; the style is the label's, else the text's."""
     head, indent = len(label) or None, MARGIN if 0 < len(label) < MARGIN else 2
     if indent == MARGIN:
         text = f'{label:<{MARGIN}}{text}'
@@ -142,11 +138,7 @@ def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]], align: st
 
 
 def format_table(headers: Sequence[str], rows: Iterable[Sequence[str]], align: str = '') -> str:
-    """
-    Lay out rows in columns below their headers: texts wrap on a terminal, no number is cut.
-
-    `align` has '<' or '>' for each column; without it texts stand left, numbers right.
-    """
+    """Lay out a table, `align` has '<' or '>' for each column; texts wrap, no number is cut."""
     from rich.box import SIMPLE_HEAD
     from rich.cells import cell_len
     from rich.console import Console

@@ -59,12 +59,7 @@ def sessions_of(
 
 
 def pool(store: Store) -> list[Row]:
-    """
-    Pool the sessions that are in a store now, and add what came out to it.
-
-    Returns rows of the table `pooled`: of each robot, then of its type. One robot is in memory at
-    a time.
-    """
+    """Pool a store's sessions, one robot in memory at a time; add and return rows of `pooled`."""
     return [row for type_ in store.names() for row in _pool_type(store, type_)]
 
 

@@ -173,12 +173,7 @@ class Engine(contextlib.ExitStack):
             raise EngineError(f'no {where} with workers answers ({error}): start one') from error
 
     def run(self, jobs: Iterator[Job]) -> Iterator[tuple[Job, Any]]:
-        """
-        Yield each job with its value, or `Lost`, as they are done.
-
-        Jobs are taken from the iterator no faster than workers need them. It ends with an
-        `EngineError` where the scheduler is gone.
-        """
+        """Yield jobs with values, or `Lost`, few at once; EngineError: the scheduler is gone."""
         waiting = dict[Any, Job]()
         done = self._distributed.as_completed(loop=self.client.loop, raise_errors=False)
         killed = self._distributed.scheduler.KilledWorker

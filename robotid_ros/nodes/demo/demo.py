@@ -138,12 +138,7 @@ def tool_link(robot: Robot) -> str:
 
 
 def work(client: Client, robot: Robot, *, carries: bool) -> AtWork:
-    """
-    Run a motion without and with efforts, then with a body that is unknown, and known.
-
-    The client is ready, the robot that of the results. Where it `carries` a body already, there is
-    no other one; else it takes one with its `tool_link`.
-    """
+    """Run a motion without and with efforts, then with another body, unknown and known."""
     held = client.held()
     most = np.where(robot.prismatic, TRAVEL_PRISMATIC, TRAVEL)
     up, down = robot.limits.upper - held, held - robot.limits.lower
@@ -243,12 +238,7 @@ class Demo(contextlib.ExitStack):
         self._processes = NodeProcesses(config, self._domain, log_level)
 
     def run(self, show: ProgressCallback, time_limit: float) -> Results:
-        """
-        Run the session; return its results with the true parameters beside the identified.
-
-        `show` is called with the share that is done, and what is being done. Where a node fails,
-        or the time limit [s] has passed, there are no results: that is a RobotIdError.
-        """
+        """Run it, `show` gets share and sentence; RobotIdError: a node fails, or time is up."""
         show(0.0, 'starting the nodes')
         configuration, settings = self._configuration, self._configuration.excitation
         robot = build_robot(read_urdf(configuration) or '', configuration.robot)

@@ -25,13 +25,9 @@ _claims: dict[int, socket.socket] = {}
 
 
 def claim_domain() -> int:
-    """
-    Take a ROS domain that is empty, until `release_domain` or this process's end.
-
-    A simulated robot must not meet a real one: its controller has the same name. Where there is
-    none, this is a RobotIdError.
-    """
-    # A fixed choice would let two that begin at once meet.
+    """Take an empty ROS domain until `release_domain` or this process ends; RobotIdError: none."""
+    # A simulated robot must not meet a real one: its controller has the same name. And a fixed
+    # choice would let two that begin at once meet.
     for domain in random.SystemRandom().sample(DOMAINS, len(DOMAINS)):
         claim = socket.socket(socket.AF_UNIX)
         try:

@@ -106,11 +106,7 @@ ReceivedState = tuple[DiagnosticStatus, int, int]
 
 
 class SessionWatch:
-    """
-    Follows the states of the excitation; `clock` gives the time of the node [ns].
-
-    `silence` is the time since the last state, as far as it was listened for [s].
-    """
+    """Follows the excitation by a clock [ns]; `silence` [s] counts while it is listened to."""
 
     def __init__(self, clock: Callable[[], int]):
         self._clock, self._last = clock, DiagnosticStatus()
@@ -216,11 +212,7 @@ class BagWriterLoop:
         return self._end.is_set()
 
     def stop(self, reason: str = '', *, immediately: bool = False) -> None:
-        """
-        Close the bag soon, or `immediately`, without the controller's last parameters.
-
-        The reason is why the session goes on without the recording, '' where it has ended.
-        """
+        """Close the bag soon; `immediately`: without last gains; `reason`: a session goes on."""
         self._reason = self._reason or reason
         self._immediately = self._immediately or immediately
         self._end.set()
@@ -230,12 +222,7 @@ class BagWriterLoop:
         self._states.put(state)
 
     def run(self) -> None:
-        """
-        Record until `stop`.
-
-        Where the disk is full, or the bag is not there any more, this is a FileError, and what was
-        written before stays readable.
-        """
+        """Record until `stop`; FileError: the disk is full or the bag gone; what is in it stays."""
         start_thread(self._compose_snapshot)
         prefer_threads(True)
         try:
