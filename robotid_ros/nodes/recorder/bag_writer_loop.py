@@ -222,7 +222,7 @@ class BagWriterLoop:
         self._states.put(state)
 
     def run(self) -> None:
-        """Record until `stop`; FileError: the disk is full or the bag gone; what is in it stays."""
+        """Record until `stop`; FileError: the disk is full or the bag gone; what is there stays."""
         start_thread(self._compose_snapshot)
         prefer_threads(True)
         try:
