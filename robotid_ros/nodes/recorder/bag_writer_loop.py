@@ -222,7 +222,7 @@ class BagWriterLoop:
         self._states.put(state)
 
     def run(self) -> None:
-        """Record until `stop`; FileError: the disk is full or the bag gone; what is there stays."""
+        """Record until `stop`; FileError: disk full or bag gone; what was written stays."""
         start_thread(self._compose_snapshot)
         prefer_threads(True)
         try:
