@@ -111,7 +111,17 @@ def controller_findings(snapshot: GraphSnapshot, robot: Robot | None) -> Iterato
             check_controller(controller, robot)
         except ControllerError as reason:
             yield finding('controller_unfit', reason=str(reason))
-    yield from _rate_findings(snapshot, controller.rate)
+    manager, states, update = snapshot.manager, snapshot.controller_states, controller.rate
+    if manager and manager.rate and update:
+        better = round(manager.rate / max(round(manager.rate / update), 1))
+        if abs(better - update) > RATE_ROUNDING * update:
+            rates = {'update': update, 'manager': manager.rate, 'better': better}
+            yield finding('uneven_updates', controller=name, **rates)
+    if states is not None and len(states.received) >= LEAST_STATES and snapshot.rate:
+        # How often it tells its state.
+        told = 1e9 * (len(states.received) - 1) / max(float(np.ptp(states.received)), 1.0)
+        if told < MIN_STATE_SHARE * snapshot.rate:
+            yield finding('slow_controller_states', update=snapshot.rate, rate=told)
     yield from _setting_findings(controller)
     if robot is not None:
         yield from _gazebo_findings(snapshot, controller, robot)
@@ -122,21 +132,6 @@ def controller_findings(snapshot: GraphSnapshot, robot: Robot | None) -> Iterato
         yield finding('didim_gains', lacking)
     else:
         yield finding('didim_possible')
-
-
-def _rate_findings(snapshot: GraphSnapshot, update: float) -> Iterator[Finding]:
-    """Compare how often the controller tells its state with how often it updates [Hz]."""
-    states, manager = snapshot.controller_states, snapshot.manager
-    if manager and manager.rate and update:
-        better = round(manager.rate / max(round(manager.rate / update), 1))
-        if abs(better - update) > RATE_ROUNDING * update:
-            rates = {'update': update, 'manager': manager.rate, 'better': better}
-            yield finding('uneven_updates', controller=snapshot.controller_name, **rates)
-    if states is None or len(states.received) < LEAST_STATES or not snapshot.rate:
-        return
-    rate = 1e9 * (len(states.received) - 1) / max(float(np.ptp(states.received)), 1.0)
-    if rate < MIN_STATE_SHARE * snapshot.rate:
-        yield finding('slow_controller_states', update=snapshot.rate, rate=rate)
 
 
 def _gazebo_findings(

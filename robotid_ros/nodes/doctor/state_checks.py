@@ -46,13 +46,7 @@ def joint_state_findings(snapshot: GraphSnapshot, robot: Robot | None) -> Iterat
     needed = snapshot.joints if robot is None else robot.recorded_joints
     if missing := [joint for joint in needed if joint not in stream.joints]:
         yield finding('joints_lacking', missing, published=tuple(stream.joints))
-    yield from _value_findings(snapshot, stream)
-    yield from _timing_findings(stream)
-    yield from _clock_findings(snapshot, stream)
-
-
-def _value_findings(snapshot: GraphSnapshot, stream: JointTable) -> Iterator[Finding]:
-    """Find values that are no numbers, and such as never change."""
+    # Values that are no numbers, and such as never change.
     names = [joint for joint in stream.joints if joint in snapshot.joints] or stream.joints
     states = stream.columns(names)
     absent = not np.isfinite(states.velocity).any()
@@ -61,16 +55,26 @@ def _value_findings(snapshot: GraphSnapshot, stream: JointTable) -> Iterator[Fin
     for what in ('position',) if absent else ('position', 'velocity'):
         if bad := [*compress(names, ~np.isfinite(getattr(states, what)).all(axis=0))]:
             yield finding('not_a_number', bad, quantity=what)
-    if len(stream.stamp) < 2:
-        return
-    # States that never change by the last bit: sensors have noise.
-    still = _constant(states.position) & _constant(states.velocity)
-    if still.all() and _constant(states.effort).all():
-        # Positions alone may rest on a step of their encoder.
-        found = finding('states_frozen')
-        yield found if states.fullness[0] else found.at(Severity.INFO)
-    elif still.any() and not still.all():
-        yield finding('joints_frozen', [*compress(names, still)])
+    if len(stream.stamp) > 1:
+        # States that never change by the last bit: sensors have noise.
+        still = _constant(states.position) & _constant(states.velocity)
+        if still.all() and _constant(states.effort).all():
+            # Positions alone may rest on a step of their encoder.
+            found = finding('states_frozen')
+            yield found if states.fullness[0] else found.at(Severity.INFO)
+        elif still.any() and not still.all():
+            yield finding('joints_frozen', [*compress(names, still)])
+    yield from _timing_findings(stream)
+    # Stamps against the clock when they arrived: the quickest message tells the offset.
+    now, clock = stream.received.astype(float), 'the clock of this machine'
+    if snapshot.clock.size:
+        clock, now = '/clock', np.interp(now, *snapshot.clock)
+    age = float((now - stream.stamp).min()) * 1e-9
+    if (stream.stamp == 0).any() or -MAX_AHEAD <= age <= MAX_AGE:
+        yield finding('clocks_agree', clock=clock)
+    else:
+        side = 'behind' if age > 0.0 else 'ahead of'
+        yield finding('clock_offset', offset=abs(age), side=side, clock=clock)
 
 
 def _constant(values: Array) -> np.ndarray:
@@ -106,19 +110,6 @@ def _timing_findings(stream: JointTable) -> Iterator[Finding]:
     if timing.rate < LEAST_RATE:
         findings.append(finding('slow_states', rate=timing.rate, least=LEAST_RATE))
     yield from findings or (finding('timing_right', rate=timing.rate, jitter=timing.jitter),)
-
-
-def _clock_findings(snapshot: GraphSnapshot, stream: JointTable) -> Iterator[Finding]:
-    """Compare stamps with the clock when they arrived; the quickest message tells the offset."""
-    now, clock = stream.received.astype(float), 'the clock of this machine'
-    if snapshot.clock.size:
-        clock, now = '/clock', np.interp(now, *snapshot.clock)
-    age = float((now - stream.stamp).min()) * 1e-9
-    if (stream.stamp == 0).any() or -MAX_AHEAD <= age <= MAX_AGE:
-        yield finding('clocks_agree', clock=clock)
-        return
-    side = 'behind' if age > 0.0 else 'ahead of'
-    yield finding('clock_offset', offset=abs(age), side=side, clock=clock)
 
 
 def described_robot(snapshot: GraphSnapshot) -> tuple[Robot | None, tuple[Finding, ...]]:

@@ -63,7 +63,21 @@ def identify_bag(
 
     given = open_input([bag], configuration, fallback=description, progress=report)
     recording, robot, settings = given.recording, given.robot, configuration.identification
-    exciting, validating = _split_phases(recording, include_failed)
+    names = [phase.name for phase in recording.phases]
+    if FAILED in names and not include_failed:
+        raise RecordingError(
+            f"the session in '{recording.source}' failed: call ~/identify to use what there is"
+        )
+    if not include_failed and (cut := [phase.name for phase in recording.phases if phase.cut]):
+        raise RecordingError(
+            f'the session was cut while {cut[0]}: record a whole session, or call ~/identify to '
+            f"use what there is in '{recording.source}'"
+        )
+    if names and EXCITING not in names:
+        raise RecordingError(
+            f"'{recording.source}' ends before the excitation: record a whole session"
+        )
+    exciting, validating = split(recording)
     progress(f'identifying {robot.name}')
     found = identify(exciting, robot, settings, validating, progress)
     # A recording may be identified again: what was found before stays.
@@ -79,6 +93,17 @@ def identify_bag(
     by_name = {parameter.name: value for parameter, value in pairs}
     possible = np.array([by_name[parameter.name] for parameter in model.parameters])
     moving = exciting if validating is None else validating
+    # Of external efforts, by what is seen of them without contact.
+    pieces = [moving] if isinstance(moving, Recording) else moving
+    thresholds: ContactThresholds | str
+    try:
+        estimator = ExternalEffortEstimator(
+            RobotDynamics(model, possible), settings.contact, settings.signals.standstill
+        )
+        seen = external_efforts((piece.select(model.joints) for piece in pieces), estimator)
+        thresholds = contact_thresholds(seen, settings.contact.false_alarms)
+    except RobotIdError as error:
+        thresholds = str(error)
     return IdentificationOutcome(
         results=results,
         folder=folder,
@@ -87,46 +112,10 @@ def identify_bag(
         urdf=identified_urdf(found.robot, found.standard.value, found.plain_friction),
         standard=np.array([results.minimal_parameters.get(p.name, 0.0) for p in model.parameters]),
         possible=possible,
-        thresholds=_thresholds(model, possible, moving, settings),
+        thresholds=thresholds,
         gains=_proposed_gains(model, possible, exciting, moving, results.findings, settings),
         origin=recording.origin,
     )
-
-
-def _split_phases(
-    recording: AnyRecording, include_failed: bool
-) -> tuple[AnyRecording, AnyRecording | None]:
-    """Excitation and validation; without phases the whole recording is the excitation."""
-    names = [phase.name for phase in recording.phases]
-    if FAILED in names and not include_failed:
-        raise RecordingError(
-            f"the session in '{recording.source}' failed: call ~/identify to use what there is"
-        )
-    if not include_failed and (cut := [phase.name for phase in recording.phases if phase.cut]):
-        raise RecordingError(
-            f'the session was cut while {cut[0]}: record a whole session, or call ~/identify to '
-            f"use what there is in '{recording.source}'"
-        )
-    if names and EXCITING not in names:
-        raise RecordingError(
-            f"'{recording.source}' ends before the excitation: record a whole session"
-        )
-    return split(recording)
-
-
-def _thresholds(
-    robot: Robot, standard: Array, recording: AnyRecording, settings: IdentificationNodeSettings
-) -> ContactThresholds | str:
-    """Return thresholds of external efforts by what is seen of them without contact."""
-    pieces = [recording] if isinstance(recording, Recording) else recording
-    try:
-        estimator = ExternalEffortEstimator(
-            RobotDynamics(robot, standard), settings.contact, settings.signals.standstill
-        )
-        seen = external_efforts((piece.select(robot.joints) for piece in pieces), estimator)
-        return contact_thresholds(seen, settings.contact.false_alarms)
-    except RobotIdError as error:
-        return str(error)
 
 
 def _proposed_gains(

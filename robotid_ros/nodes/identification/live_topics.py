@@ -227,11 +227,39 @@ class DriftTopics:
 
 def drift_statuses(monitor: DriftMonitor) -> list[DiagnosticStatus]:
     """One status per joint or coupling, and the payload's: 'value; σ; identified; unit' each."""
-    groups = dict[str, list[ParameterGroup]]()
+    groups_of, statuses = dict[str, list[ParameterGroup]](), []
     for group in monitor.followed.groups:
         name = 'payload' if group.kind == PAYLOAD else group.name
-        groups.setdefault(name, []).append(group)
-    return [_status(monitor, name, own) for name, own in groups.items()]
+        groups_of.setdefault(name, []).append(group)
+    followed, (value, sigma) = monitor.followed, monitor.estimate()
+    motions, enough = monitor.last_motion, monitor.enough()
+    ago = (monitor.stamp - np.array(motions)) * 1e-9
+    for name, groups in groups_of.items():
+        told = [monitor.changes[group] for group in groups if group in monitor.changes]
+        values = dict[str, Any]()
+        for k in (k for group in groups for k in group.members):
+            numbers = (float(value[k]), float(sigma[k]), float(followed.identified[k]))
+            values[followed.names[k]] = '; '.join([*map(format_value, numbers), followed.units[k]])
+        for change in told:
+            kind, now, error = change.group.kind, change.value.tolist(), change.sigma.tolist()
+            values[f'{kind}_since'] = format_seconds(change.since)
+            if kind == FRICTION:
+                values['friction_change'] = change.share
+            elif kind == OFFSET:
+                values |= {'offset_change': now[0], 'offset_change_sigma': error[0]}
+            elif kind == PAYLOAD:
+                values |= {'payload_mass': now[0], 'payload_mass_sigma': error[0]}
+                moments = zip('xyz', now[1:], strict=False)
+                values |= {f'payload_first_moment_{axis}': x for axis, x in moments}
+        parts = [change_text(change) for change in told]
+        # Joints that have not moved for long, or never enough to be known.
+        if all(ago[joint] > LONG_AGO or not enough[joint] for joint in groups[0].joints):
+            last = max(int(motions[joint]) for joint in groups[0].joints)
+            parts.append(f'not enough motion since {clock_text(last)}')
+        if monitor.suspicion is not None and monitor.suspicion[0] in groups:
+            parts.append(f'a change since {clock_text(monitor.suspicion[1])} is looked at')
+        statuses.append(status(name, '; '.join(parts) or AS_IDENTIFIED, values, warn=bool(told)))
+    return statuses
 
 
 def drift_summary(monitor: DriftMonitor | None) -> DiagnosticStatus:
@@ -276,36 +304,6 @@ def clock_text(stamp: int) -> str:
     if stamp * 1e-9 < FIRST_YEAR:
         return f'{stamp * 1e-9:.1f} s'
     return datetime.fromtimestamp(stamp // 10**9, timezone.utc).strftime('%Y-%m-%d %H:%M:%S UTC')
-
-
-def _status(monitor: DriftMonitor, name: str, groups: list[ParameterGroup]) -> DiagnosticStatus:
-    told = [monitor.changes[group] for group in groups if group in monitor.changes]
-    followed, (value, sigma) = monitor.followed, monitor.estimate()
-    values = dict[str, Any]()
-    for k in (k for group in groups for k in group.members):
-        numbers = (float(value[k]), float(sigma[k]), float(followed.identified[k]))
-        values[followed.names[k]] = '; '.join([*map(format_value, numbers), followed.units[k]])
-    for change in told:
-        kind, now, error = change.group.kind, change.value.tolist(), change.sigma.tolist()
-        values[f'{kind}_since'] = format_seconds(change.since)
-        if kind == FRICTION:
-            values['friction_change'] = change.share
-        elif kind == OFFSET:
-            values |= {'offset_change': now[0], 'offset_change_sigma': error[0]}
-        elif kind == PAYLOAD:
-            values |= {'payload_mass': now[0], 'payload_mass_sigma': error[0]}
-            moments = zip('xyz', now[1:], strict=False)
-            values |= {f'payload_first_moment_{axis}': x for axis, x in moments}
-    parts = [change_text(change) for change in told]
-    # Joints that have not moved for long, or never enough to be known.
-    motions, enough = monitor.last_motion, monitor.enough()
-    ago = (monitor.stamp - np.array(motions)) * 1e-9
-    if all(ago[joint] > LONG_AGO or not enough[joint] for joint in groups[0].joints):
-        last = max(int(motions[joint]) for joint in groups[0].joints)
-        parts.append(f'not enough motion since {clock_text(last)}')
-    if monitor.suspicion is not None and monitor.suspicion[0] in groups:
-        parts.append(f'a change since {clock_text(monitor.suspicion[1])} is looked at')
-    return status(name, '; '.join(parts) or AS_IDENTIFIED, values, warn=bool(told))
 
 
 # The first piece, by which filters and delays are chosen: share of a period, and most of it [s].
