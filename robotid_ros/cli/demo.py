@@ -108,8 +108,12 @@ def report(
         print_found(results, every=every)
         if results.verification is not None:
             print_verification(results.verification)
-        if at_work is not None:
-            print_work(at_work)
+        if work := at_work:  # the tracking errors of one motion through the node `feedforward`
+            body = [f'{work.mass:g} kg, unknown', f'{work.mass:g} kg, set'] if work.mass else []
+            head = ('one more motion, RMS error', 'without', 'with feed-forward', *body, 'unit')
+            errors = zip(work.joints, work.rms.T, work.units, strict=True)
+            cells = [(j, *(format_number(1e3 * x, 3) for x in e), f'm{u}') for j, e, u in errors]
+            print_table(head, cells, '<' + '>' * len(work.rms) + '<')
         print_verdict(results, folder)
         print_written({'written': folder, **pages})
         print_paragraph(f'{recovery}.', style='good' if recovery.passed else 'bad')
@@ -141,14 +145,3 @@ def print_verification(found: 'Verification') -> None:
             print_table(head, cells, '<>>><')
     for text in filter(None, (found.reason, sentence)):
         print_paragraph(text)
-
-
-def print_work(found: 'AtWork') -> None:
-    """Print the tracking errors of one motion through the node `feedforward`."""
-    body = [f'{found.mass:g} kg, unknown', f'{found.mass:g} kg, set'] if found.mass else []
-    head = ('one more motion, RMS error', 'without', 'with feed-forward', *body, 'unit')
-    cells = [
-        (joint, *(format_number(1e3 * value, 3) for value in column), f'm{unit}')
-        for joint, unit, column in zip(found.joints, found.units, found.rms.T, strict=True)
-    ]
-    print_table(head, cells, '<' + '>' * len(found.rms) + '<')

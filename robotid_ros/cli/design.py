@@ -14,7 +14,6 @@ poor design, which is written all the same. A page beside it shows the arm in mo
 import argparse
 import contextlib
 import dataclasses
-from functools import partial
 from pathlib import Path
 import time
 from typing import Any, TYPE_CHECKING
@@ -24,9 +23,7 @@ from . import shared_options as shared, terminal
 from .terminal import format_number, print_paragraph
 
 if TYPE_CHECKING:
-    from ..core.excitation.design import Design, Progress
-    from ..core.model import Robot
-    from ..node_settings import ExcitationNodeSettings
+    from ..core.excitation.design import Progress
 
 # Of a design, as JSON.
 FIGURES = (
@@ -67,7 +64,18 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     if urdf is None:
         raise ConfigurationError(f"'{args.config}' names no URDF: set robot.urdf")
     robot = build_robot(urdf, configuration.robot)
-    settings = _apply_options(configuration.excitation, args)
+    asked = configuration.excitation
+    given: dict[str, Any] = {'seed': args.seed, 'time_limit': args.time_limit}
+    if args.payload is not None:
+        given['payload'] = dataclasses.replace(asked.payload, mass=args.payload)
+    if args.known and given.get('payload', asked.payload).mass:
+        raise ConfigurationError(
+            '--known is for a motion of the arm, not for a payload: leave out one of the two'
+        )
+    if args.seed is not None and args.seed < 0:
+        raise ConfigurationError('--seed must be zero or more')
+    chosen = {key: value for key, value in given.items() if value is not None}
+    settings = dataclasses.replace(asked, **chosen)
     known = known_of(read_results(args.known)) if args.known else None
     used = dataclasses.replace(configuration, excitation=settings)
     importing = time.monotonic()
@@ -93,51 +101,34 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     data = {**{name: getattr(result, name) for name in FIGURES}, **written}
     names = ('family', 'hash', 'period', 'order', 'joints')
     data['trajectory'] = {name: getattr(result.trajectory, name) for name in names}
-    show_all, poor = partial(_print_design, result, robot, written), result.shortcomings
+    poor = result.shortcomings
+
+    def show_all() -> None:
+        trajectory, numbers = result.trajectory, result.condition_numbers
+        print_paragraph(
+            f'{trajectory.family} {trajectory.hash}: period {trajectory.period:g} s, '
+            f'order {trajectory.order}, seed {result.seed}, {result.solver}, '
+            f'{result.evaluations} evaluations in {result.elapsed:.1f} s'
+        )
+        print_paragraph(
+            f'{result.criterion.replace("_", " ")}: {format_number(result.value)}; condition '
+            f'numbers of {len(result.columns)} columns: '
+            + ', '.join(f'{name} {format_number(value)}' for name, value in numbers.items())
+        )
+        if result.usage.distance is not None:
+            print_paragraph(f'smallest distance between bodies: {result.usage.distance:.3f} m')
+        names = ('position', 'velocity', 'acceleration', 'jerk', 'effort')
+        rows = [
+            (joint, *(f'{100 * getattr(result.usage, name)[j]:.0f} %' for name in names))
+            for j, joint in enumerate(robot.joints)
+        ]
+        terminal.show()
+        terminal.print_table(('share of limit', *names), rows, '<>>>>>')
+        terminal.print_findings((*result.notes, *result.unchecked))
+        terminal.print_written(written)
+        number = format_number(numbers['normalised'])
+        style = 'doubtful' if poor or result.unchecked else 'good'
+        print_paragraph(f'The design is {result.verdict}: condition number {number}.', style=style)
+
     errors = [f'the design is poor: {" ".join(map(render, poor))}'] if poor else []
     return shared.Outcome(data, show_all, errors, shared.EXIT_POOR if poor else 0)
-
-
-def _apply_options(
-    settings: 'ExcitationNodeSettings', args: argparse.Namespace
-) -> 'ExcitationNodeSettings':
-    given: dict[str, Any] = {'seed': args.seed, 'time_limit': args.time_limit}
-    if args.payload is not None:
-        given['payload'] = dataclasses.replace(settings.payload, mass=args.payload)
-    if args.known and given.get('payload', settings.payload).mass:
-        raise ConfigurationError(
-            '--known is for a motion of the arm, not for a payload: leave out one of the two'
-        )
-    if args.seed is not None and args.seed < 0:
-        raise ConfigurationError('--seed must be zero or more')
-    chosen = {key: value for key, value in given.items() if value is not None}
-    return dataclasses.replace(settings, **chosen)
-
-
-def _print_design(design: 'Design', robot: 'Robot', written: dict[str, str]) -> None:
-    """Print the figures, the share of every limit that each joint uses, and the verdict."""
-    trajectory, numbers = design.trajectory, design.condition_numbers
-    print_paragraph(
-        f'{trajectory.family} {trajectory.hash}: period {trajectory.period:g} s, '
-        f'order {trajectory.order}, seed {design.seed}, {design.solver}, '
-        f'{design.evaluations} evaluations in {design.elapsed:.1f} s'
-    )
-    print_paragraph(
-        f'{design.criterion.replace("_", " ")}: {format_number(design.value)}; condition numbers '
-        f'of {len(design.columns)} columns: '
-        + ', '.join(f'{name} {format_number(value)}' for name, value in numbers.items())
-    )
-    if design.usage.distance is not None:
-        print_paragraph(f'smallest distance between bodies: {design.usage.distance:.3f} m')
-    names = ('position', 'velocity', 'acceleration', 'jerk', 'effort')
-    rows = [
-        (joint, *(f'{100 * getattr(design.usage, name)[j]:.0f} %' for name in names))
-        for j, joint in enumerate(robot.joints)
-    ]
-    terminal.show()
-    terminal.print_table(('share of limit', *names), rows, '<>>>>>')
-    terminal.print_findings((*design.notes, *design.unchecked))
-    terminal.print_written(written)
-    number = format_number(numbers['normalised'])
-    style = 'doubtful' if design.shortcomings or design.unchecked else 'good'
-    print_paragraph(f'The design is {design.verdict}: condition number {number}.', style=style)

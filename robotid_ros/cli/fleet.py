@@ -16,13 +16,9 @@ import argparse
 import dataclasses
 from pathlib import Path
 import time
-from typing import TYPE_CHECKING
 
 from .shared_options import add_output_option, EXIT_UNUSABLE, LOG, option, Outcome
 from .terminal import print_findings, print_paragraph, print_table, ProgressBar
-
-if TYPE_CHECKING:
-    from ..fleet.run import Run
 
 MOST_REASONS = 10  # failed bags that are named after a run; the store has all
 
@@ -51,10 +47,11 @@ def run(args: argparse.Namespace) -> Outcome:
     """Add sessions to a store, or report on one."""
     if args.action == 'report':
         return _report(args)
+    from ..core.verdict import THRESHOLDS, UNUSABLE
     from ..fleet.pooling import pool
     from ..fleet.run import Engine, find_sources, Run
     from ..fleet.session import load_models
-    from ..fleet.store import Store
+    from ..fleet.store import SESSIONS, Store
 
     sources = find_sources(args.sources, args.manifest)
     progress: ProgressBar = args.progress
@@ -75,7 +72,16 @@ def run(args: argparse.Namespace) -> Outcome:
             progress.print_line(f'dashboard: {engine.client.dashboard_link}')
         work.work(sources, engine)
     pooled = len(pool(work.store))
-    unusable, usable = _judge(work, {source.location for source in sources})
+    # Of each bag the joint of which most is left; one that is usable is enough.
+    locations, unusable = {source.location for source in sources}, dict[str, str]()
+    rows = work.store.rows(SESSIONS, ('source', 'residual', 'joints'))
+    known = [r for r in rows if r['source'] in locations and r['residual'] is not None]
+    for row in known:
+        left = [(joint['residual'] or 0.0, joint['name']) for joint in row['joints']]
+        worst, name = max(left, default=(0.0, ''), key=lambda each: each[0])
+        if worst > THRESHOLDS[UNUSABLE].value:
+            unusable[row['source']] = f'{100.0 * worst:.0f} % of the effort of {name} is left'
+    usable = not known or len(unusable) < len(known)
 
     def print_all() -> None:
         counts = [(status, str(count)) for status, count in sorted(work.counts.items())]
@@ -91,22 +97,6 @@ def run(args: argparse.Namespace) -> Outcome:
     data = {'counts': work.counts, 'reasons': work.reasons, 'pooled': pooled, 'store': args.output}
     data['verdict'] = {'usable': usable, 'unusable': unusable}
     return Outcome(data, print_all, code=0 if usable else EXIT_UNUSABLE)
-
-
-def _judge(work: 'Run', locations: set[str]) -> tuple[dict[str, str], bool]:
-    """Return the bags that are unusable with the reason, and whether one of all is usable."""
-    from ..core.verdict import THRESHOLDS, UNUSABLE
-    from ..fleet.store import SESSIONS
-
-    rows = work.store.rows(SESSIONS, ('source', 'residual', 'joints'))
-    known = [r for r in rows if r['source'] in locations and r['residual'] is not None]
-    unusable = {}
-    for row in known:
-        left = [(joint['residual'] or 0.0, joint['name']) for joint in row['joints']]
-        worst, name = max(left, default=(0.0, ''), key=lambda each: each[0])
-        if worst > THRESHOLDS[UNUSABLE].value:
-            unusable[row['source']] = f'{100.0 * worst:.0f} % of the effort of {name} is left'
-    return unusable, not known or len(unusable) < len(known)
 
 
 def _report(args: argparse.Namespace) -> Outcome:

@@ -29,7 +29,7 @@ from . import shared_options as shared, terminal
 from .terminal import format_measured, format_number, format_percent, print_paragraph
 
 if TYPE_CHECKING:
-    from ..core.replay.commanded import Commanded, KnownMass
+    from ..core.replay.commanded import KnownMass
     from ..files.identification_input import Input
 
 # Labels of the steps with the share of the time that each takes, of 8 s of a six-axis arm at
@@ -177,23 +177,21 @@ def _identify_servos(args: argparse.Namespace, given: 'Input', folder: Path) -> 
     every = in_order((*found.findings, *notes))
 
     def show() -> None:
-        _print_servos(found)
+        print_paragraph(f'{found.robot.name}: {len(found.robot.joints)} joints, from commands')
+        rows = []
+        for p in found.parameters:
+            value = ('—', '—') if p.value is None else format_measured(p.value, p.sigma or 0.0)
+            ratio = ('', '') if p.ratio is None else format_measured(p.ratio, p.ratio_sigma or 0.0)
+            rows.append((p.joint or 'all', p.symbol, *value, p.unit, *ratio))
+        head = ('joint', 'parameter', 'value', '± σ', 'unit', '/ stiffness', '± σ')
+        terminal.print_table(head, rows)
+        errors = zip(found.robot.joints, found.residual, found.tracking, strict=True)
+        cells = [
+            (name, format_number(left, 3), format_percent(left / t)) for name, left, t in errors
+        ]
+        terminal.print_table(('joint', 'left of positions', 'of the tracking error'), cells)
         terminal.print_findings(every, every=args.all)
         print_paragraph(f'{folder}: {", ".join(SERVO_FILES)}', 'written')
 
     data |= {'findings': every, 'folder': folder, 'files': list(SERVO_FILES)}
     return shared.Outcome(data, show)
-
-
-def _print_servos(found: 'Commanded') -> None:
-    print_paragraph(f'{found.robot.name}: {len(found.robot.joints)} joints, from commands')
-    rows = []
-    for p in found.parameters:
-        value = ('—', '—') if p.value is None else format_measured(p.value, p.sigma or 0.0)
-        ratio = ('', '') if p.ratio is None else format_measured(p.ratio, p.ratio_sigma or 0.0)
-        rows.append((p.joint or 'all', p.symbol, *value, p.unit, *ratio))
-    head = ('joint', 'parameter', 'value', '± σ', 'unit', '/ stiffness', '± σ')
-    terminal.print_table(head, rows)
-    errors = zip(found.robot.joints, found.residual, found.tracking, strict=True)
-    cells = [(name, format_number(left, 3), format_percent(left / t)) for name, left, t in errors]
-    terminal.print_table(('joint', 'left of positions', 'of the tracking error'), cells)

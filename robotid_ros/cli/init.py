@@ -20,17 +20,11 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 import re
-from typing import TYPE_CHECKING
 
 from ..exceptions import ConfigurationError
 from .demo import expect_ros
 from .shared_options import above_zero, add_output_option, expect_new, option, Outcome, parse_names
 from .terminal import print_paragraph, show
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ..core.setup.robot_setup import KnownFacts
 
 # How long a robot that is up is listened to [s]: DDS announces participants every 3 s.
 LISTENING = 3.0
@@ -71,11 +65,12 @@ def run(args: argparse.Namespace) -> Outcome:
         text = settings_reference()
         return Outcome(parse_yaml(text, 'the settings'), partial(show, text.rstrip()))
     from ..core.finding_codes import render
+    from ..core.model import RobotSettings
     from ..core.model.urdf_parsing import parse_urdf
     from ..core.setup.joint_choice import choose_arm, JointTree, left_out_sentences
     from ..core.setup.robot_setup import choose_period, KnownFacts, set_up_robot
     from ..files.atomic import write_text
-    from ..files.configuration import load, mesh_folders
+    from ..files.configuration import Configuration, load, mesh_folders
     from ..files.configuration_text import configuration_text, urdf_setting
     from ..files.robot_description import read_description, repair_inertials
 
@@ -85,14 +80,32 @@ def run(args: argparse.Namespace) -> Outcome:
     if args.urdf is None:
         progress.step('asking the robot')
         progress.expect(LISTENING)
-        description, facts = _ask_robot(args.controller, args.namespace, args.mass)
+        expect_ros('a configuration for the robot that is up')
+        from ..nodes.doctor.diagnose import known_facts
+        from ..nodes.doctor.graph_snapshot import snapshot_of_graph
+
+        snapshot = snapshot_of_graph(
+            Configuration(robot=RobotSettings(mass=args.mass)),
+            controller=args.controller,
+            namespace=f'/{args.namespace.strip("/")}',
+            duration=LISTENING,
+        )
+        description, facts = known_facts(snapshot)
         # Whoever publishes the description chooses its name, but no folder.
         name = re.sub(r'[^\w-]', '_', parse_urdf(description).get('name') or 'robot')
         output = Path(args.output or f'{name}.yaml')
         source = output.with_suffix('.urdf')
     else:
-        source = Path(args.urdf)
-        description = read_description(source, _xacro_arguments(args.arguments))
+        source, arguments = Path(args.urdf), dict[str, str]()
+        for word in args.arguments:
+            name, mark, value = word.partition(':=')
+            if not (name and mark):
+                raise ConfigurationError(
+                    f"'{word}' is no argument of a xacro: write NAME:=VALUE; joints are named by "
+                    '--joints, the end of the arm by --tip'
+                )
+            arguments[name] = value
+        description = read_description(source, arguments)
         output = Path(args.output or f'{source.name.split(".")[0]}.yaml')
         if copied:
             folders = mesh_folders(source.absolute())
@@ -145,34 +158,3 @@ def run(args: argparse.Namespace) -> Outcome:
 
     data = {'joints': arm.joints, 'tool': arm.tip, 'notes': sentences, 'unchecked': unchecked}
     return Outcome({**data, 'written': written}, print_all)
-
-
-def _xacro_arguments(words: 'Sequence[str]') -> dict[str, str]:
-    arguments = dict[str, str]()
-    for word in words:
-        name, mark, value = word.partition(':=')
-        if not (name and mark):
-            raise ConfigurationError(
-                f"'{word}' is no argument of a xacro: write NAME:=VALUE; joints are named by "
-                '--joints, the end of the arm by --tip'
-            )
-        arguments[name] = value
-    return arguments
-
-
-def _ask_robot(controller: str, namespace: str, mass: float) -> 'tuple[str, KnownFacts]':
-    """Read what a robot that is up says of itself."""
-    expect_ros('a configuration for the robot that is up')
-    from ..core.model import RobotSettings
-    from ..files.configuration import Configuration
-    from ..nodes.doctor.diagnose import known_facts
-    from ..nodes.doctor.graph_snapshot import snapshot_of_graph
-
-    place, configuration = (
-        f'/{namespace.strip("/")}',
-        Configuration(robot=RobotSettings(mass=mass)),
-    )
-    snapshot = snapshot_of_graph(
-        configuration, controller=controller, namespace=place, duration=LISTENING
-    )
-    return known_facts(snapshot)

@@ -10,13 +10,9 @@ identification can be made from it.
 
 import argparse
 import dataclasses
-from typing import TYPE_CHECKING
 
 from . import shared_options as shared
 from .terminal import format_number, print_findings, print_paragraph, print_table, SHORT, show
-
-if TYPE_CHECKING:
-    from ..files.bags.summary import BagSummary
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,9 +30,32 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     args.progress.step('reading')
     urdf = shared.description(args) or ''
     summary = summarise(args.bag, dataclasses.replace(shared.read_options(args), urdf=urdf))
+    timing = summary.timing
 
     def print_all() -> None:
-        _print_summary(summary, every_topic=args.all)
+        print_paragraph(
+            f'{summary.path}: {summary.duration:.2f} s, joint states at {timing.rate:.1f} Hz, '
+            f'jitter {timing.jitter * 1e3:.3f} ms, {timing.lost} lost in {timing.gaps} gaps, '
+            f'longest {timing.longest_gap * 1e3:.1f} ms at {timing.longest_gap_start:.2f} s'
+        )
+        print_paragraph(f'robot description: {summary.description or "none recorded"}')
+        topics = [(t.name, str(t.count), f'{t.rate:.1f}', t.type) for t in summary.topics]
+        columns, most = (4, len(topics)) if args.all else (3, SHORT)
+        head = ('topic', 'messages', 'rate [Hz]', 'type')[:columns]
+        show()
+        print_table(head, [row[:columns] for row in topics[:most]], '<>><'[:columns])
+        if most < len(topics):
+            show(f'… and {len(topics) - most} more: --all shows them\n')
+        names = ('position', 'velocity', 'effort')
+        channels = [
+            (c.joint, format_number(c.travel), *(getattr(c, name) for name in names))
+            for c in summary.channels
+        ]
+        print_table(('joint', 'travel', *names), channels, '<><<<')
+        if summary.phases:
+            phases = [(p.name, f'{p.start:.2f}', f'{p.stop:.2f}') for p in summary.phases]
+            print_table(('phase', 'from [s]', 'to [s]'), phases)
+        print_findings(summary.notes)
         for use, reason in summary.obstacles.items():
             word = f'{use}: {f"no, {reason}" if reason else "yes"}'
             print_paragraph(word, style='doubtful' if reason else 'good')
@@ -46,30 +65,3 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     reason = summary.obstacles['identification'] or None
     data |= {'usable': usable, 'verdict': {'usable': usable, 'reason': reason}}
     return shared.Outcome(data, print_all, code=0 if usable else shared.EXIT_UNUSABLE)
-
-
-def _print_summary(summary: 'BagSummary', *, every_topic: bool) -> None:
-    timing = summary.timing
-    print_paragraph(
-        f'{summary.path}: {summary.duration:.2f} s, joint states at {timing.rate:.1f} Hz, '
-        f'jitter {timing.jitter * 1e3:.3f} ms, {timing.lost} lost in {timing.gaps} gaps, '
-        f'longest {timing.longest_gap * 1e3:.1f} ms at {timing.longest_gap_start:.2f} s'
-    )
-    print_paragraph(f'robot description: {summary.description or "none recorded"}')
-    topics = [(t.name, str(t.count), f'{t.rate:.1f}', t.type) for t in summary.topics]
-    columns, most = (4, len(topics)) if every_topic else (3, SHORT)
-    head = ('topic', 'messages', 'rate [Hz]', 'type')[:columns]
-    show()
-    print_table(head, [row[:columns] for row in topics[:most]], '<>><'[:columns])
-    if most < len(topics):
-        show(f'… and {len(topics) - most} more: --all shows them\n')
-    names = ('position', 'velocity', 'effort')
-    channels = [
-        (c.joint, format_number(c.travel), *(getattr(c, name) for name in names))
-        for c in summary.channels
-    ]
-    print_table(('joint', 'travel', *names), channels, '<><<<')
-    if summary.phases:
-        phases = [(p.name, f'{p.start:.2f}', f'{p.stop:.2f}') for p in summary.phases]
-        print_table(('phase', 'from [s]', 'to [s]'), phases)
-    print_findings(summary.notes)

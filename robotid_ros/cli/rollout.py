@@ -17,13 +17,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from . import shared_options as shared
 from .terminal import format_number, print_paragraph, print_table, print_written
-
-if TYPE_CHECKING:
-    from ..files.rollouts import Rollouts
 
 STEPS = (('reading', 1.0), ('simulating', 8.0), ('writing the page', 1.0))
 DRIVERS = ('auto', 'controller', 'efforts')
@@ -55,7 +51,7 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     from ..files.configuration import from_mapping
     from ..files.export.identified_model import read_identified_model
     from ..files.export.servos import read_servos
-    from ..files.rollouts import IDENTIFIED, rms, roll_out
+    from ..files.rollouts import AT_ONCE, CONTROLLER, DESCRIBED, IDENTIFIED, rms, roll_out, SERVOS
 
     output = shared.page_beside(args.results, 'rollout', args.bag, args.output)
     shared.expect_new([output], args.force)
@@ -73,13 +69,37 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     args.progress.step('simulating')
     found = roll_out(model, log, settings, draws=draws, bound=bound, driven_by=law, progress=share)
     args.progress.step('writing the page')
-    text = _summary(found)
+    last, always = float(found.time[-1]), f'for all of {found.time[-1]:.2f} s'
+    ends = {name: float(found.horizon(error)[-1]) for name, error in found.errors.items()}
+    times = {name: f'for {end:.2f} s' if end <= last else always for name, end in ends.items()}
+    driven = {
+        CONTROLLER: "by the recorded controller's law along its reference, in one run",
+        SERVOS: f'by servos along the recorded commands, with {found.starts} starts',
+    }.get(found.driven_by, f'by the measured efforts, with {found.starts} starts')
+    text = (
+        f'RMS errors of positions, driven {driven}. All joints stay within '
+        f'{100 * found.bound:g} % of their travel {times[IDENTIFIED]}'
+    )
+    text += f', as described {times[DESCRIBED]}' if DESCRIBED in times else ''
+    text += f', the commands themselves {times[AT_ONCE]}.' if AT_ONCE in times else '.'
+    text += f' Efforts drive it, because {found.reason}.' if found.reason else ''
     subtitle = f'rollouts of {name or "the robot"} along {Path(args.bag).name}'
     subject = found, name or 'robot', subtitle, text
     written = shared.page_written('rollouts', output, *subject, force=args.force)
 
     def show() -> None:
-        _print_errors(found)
+        travels = [format_number(x, 3) for x in found.travel]
+        columns: dict[str, Iterable[str]] = {
+            'joint': found.joints,
+            'travel': map('{} {}'.format, travels, found.units),
+            **{name: map(format_number, 1e3 * rms(e)) for name, e in found.errors.items()},
+        }
+        if len(found.draws):
+            low, high = ([format_number(1e3 * x, 3) for x in end] for end in found.band)
+            columns['possible robots'] = map('{} to {}'.format, low, high)
+        columns['unit'] = map('m{}'.format, found.units)
+        align = '<' + '>' * (len(columns) - 2) + '<'
+        print_table([*columns], zip(*columns.values(), strict=True), align)
         print_paragraph(text)
         print_written(written)
 
@@ -95,40 +115,3 @@ def run(args: argparse.Namespace) -> shared.Outcome:
         return shared.Outcome(data, show)
     error = 'the simulation of the identified robot diverges: look at the findings of the results'
     return shared.Outcome(data, show, [error], shared.EXIT_UNUSABLE)
-
-
-def _summary(found: 'Rollouts') -> str:
-    """Say what drives the simulation, and for how long it holds."""
-    from ..files.rollouts import AT_ONCE, CONTROLLER, DESCRIBED, IDENTIFIED, SERVOS
-
-    last, whole = float(found.time[-1]), f'for all of {found.time[-1]:.2f} s'
-    ends = {name: float(found.horizon(error)[-1]) for name, error in found.errors.items()}
-    times = {name: f'for {end:.2f} s' if end <= last else whole for name, end in ends.items()}
-    driven = {
-        CONTROLLER: "by the recorded controller's law along its reference, in one run",
-        SERVOS: f'by servos along the recorded commands, with {found.starts} starts',
-    }.get(found.driven_by, f'by the measured efforts, with {found.starts} starts')
-    text = (
-        f'RMS errors of positions, driven {driven}. All joints stay within '
-        f'{100 * found.bound:g} % of their travel {times[IDENTIFIED]}'
-    )
-    text += f', as described {times[DESCRIBED]}' if DESCRIBED in times else ''
-    text += f', the commands themselves {times[AT_ONCE]}.' if AT_ONCE in times else '.'
-    return text + (f' Efforts drive it, because {found.reason}.' if found.reason else '')
-
-
-def _print_errors(found: 'Rollouts') -> None:
-    """Print the errors of each joint."""
-    from ..files.rollouts import rms
-
-    columns: dict[str, Iterable[str]] = {
-        'joint': found.joints,
-        'travel': map('{} {}'.format, [format_number(x, 3) for x in found.travel], found.units),
-        **{name: map(format_number, 1e3 * rms(e)) for name, e in found.errors.items()},
-    }
-    if len(found.draws):
-        low, high = ([format_number(1e3 * x, 3) for x in end] for end in found.band)
-        columns['possible robots'] = map('{} to {}'.format, low, high)
-    columns['unit'] = map('m{}'.format, found.units)
-    align = '<' + '>' * (len(columns) - 2) + '<'
-    print_table([*columns], zip(*columns.values(), strict=True), align)

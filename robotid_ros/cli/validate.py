@@ -12,13 +12,9 @@ not predict it: more than half of the effort of a joint.
 
 import argparse
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from . import shared_options as shared
 from .terminal import print_findings, print_paragraph, print_written
-
-if TYPE_CHECKING:
-    from ..files.results import CheckedParameters
 
 STEPS = (('reading', 2.0), ('predicting', 2.0), ('writing the page', 2.0))
 
@@ -39,13 +35,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> shared.Outcome:
     """Predict, and write the page."""
-    from ..files.results import total_residual
+    from ..core.finding_codes import finding
+    from ..files.collect_results import check_parameters
+    from ..files.identification_input import open_input
+    from ..files.results import read_results, results_folder, total_residual, URDF, verdict_of
+    from ..files.robot_description import other_robot_warning
     from ..files.verdict_text import verdict_data
     from .results_text import print_joints, print_verdict
 
     output = shared.page_beside(args.parameters, 'validation', args.bag, args.output)
     shared.expect_new([output], args.force)
-    checked = _predict(args)
+    results = read_results(args.parameters)
+    args.progress.step('reading')
+    identified = results_folder(args.parameters) / URDF
+    known = identified.read_text() if identified.exists() else None
+    session = open_input(
+        [args.bag],
+        args.config or results.settings,
+        shared.description(args),
+        options=replace(shared.read_options(args), joints=args.joints or results.joints),
+        fallback=known or '',
+        progress=args.progress.share,
+    )
+    chosen = shared.part_to_predict(session.recording, args)
+    args.progress.step('predicting')
+    verdict = verdict_of(results)
+    marked = [] if verdict.usable else [finding('marked_unusable', reason=verdict.reason)]
+    others = other_robot_warning(known, session.recording.urdf)
+    notes = (*marked, *session.robot.warnings, *others)
+    checked = check_parameters(results, chosen, session, args.command_line, notes)
     args.progress.step('writing the page')
     written = shared.page_written('validation', output, checked, force=args.force)
     found, explanation = checked.checked, checked.explanation()
@@ -71,32 +89,3 @@ def run(args: argparse.Namespace) -> shared.Outcome:
         f'predicted, {args.max_residual:g} % are allowed'
     )
     return shared.Outcome(data, show, [error], shared.EXIT_ERROR)
-
-
-def _predict(args: argparse.Namespace) -> 'CheckedParameters':
-    """Predict the torques of the chosen part of the recording by every set of parameters."""
-    from ..core.finding_codes import finding
-    from ..files.collect_results import check_parameters
-    from ..files.identification_input import open_input
-    from ..files.results import read_results, results_folder, URDF, verdict_of
-    from ..files.robot_description import other_robot_warning
-
-    results = read_results(args.parameters)
-    args.progress.step('reading')
-    identified = results_folder(args.parameters) / URDF
-    known = identified.read_text() if identified.exists() else None
-    session = open_input(
-        [args.bag],
-        args.config or results.settings,
-        shared.description(args),
-        options=replace(shared.read_options(args), joints=args.joints or results.joints),
-        fallback=known or '',
-        progress=args.progress.share,
-    )
-    chosen = shared.part_to_predict(session.recording, args)
-    args.progress.step('predicting')
-    verdict = verdict_of(results)
-    marked = [] if verdict.usable else [finding('marked_unusable', reason=verdict.reason)]
-    others = other_robot_warning(known, session.recording.urdf)
-    found = (*marked, *session.robot.warnings, *others)
-    return check_parameters(results, chosen, session, args.command_line, found)
