@@ -58,12 +58,7 @@ def printable(text: str, longest: int = MAX_LINE) -> str:
 def show(
     text: str = '', style: str = '', head: int | None = None, stream: TextIO | None = None
 ) -> None:
-    """
-    Print what is `printable` of a text, on standard output unless another stream is given.
-
-    All printing goes through here or `print_json`. A terminal that shows colours shows the first
-    `head` characters, all by default, in a style of `STYLES`.
-    """
+    """Print what is `printable`, as all here does; `head` characters, or all, in a style."""
     stream, text = stream or sys.stdout, printable(text)
     if not style or not stream.isatty():
         print(text, file=stream)
@@ -202,12 +197,7 @@ def print_json(value: Any) -> None:
 
 
 def plain(value: Any) -> Any:
-    """
-    Turn a value into those of JSON.
-
-    Dataclasses become objects with their fields, findings with their texts, arrays lists, paths
-    texts; numbers that are none or not finite become null, since JSON has no word for them.
-    """
+    """Turn a value into JSON's: findings with texts; numbers that are none or not finite, null."""
     from ..core.finding_codes import as_data
     from ..core.findings import Finding
     from ..files.yaml import to_plain

@@ -355,12 +355,7 @@ def share_of_motions() -> Callable[[float], float]:
 
 
 def true_standard_parameters(robot: Robot, message: DiagnosticArray) -> np.ndarray:
-    """
-    Read the standard parameters (p,) of a simulated robot from what it publishes about itself.
-
-    Joints are matched by name, motors between joints by their ratios. What the simulation does not
-    have, such as the shape of a friction term, is NaN.
-    """
+    """Read (p,) of a simulated robot: joints by name, motors by ratios, NaN what it lacks."""
     groups = {status.name: values_of(status) for status in message.status}
     names: dict[str, str] = {}
     for number, joint in enumerate(robot.links, start=1):

@@ -63,12 +63,7 @@ STOP_TIMEOUT = 6.0  # above `runtime.CLOSE_TIMEOUT`, within which a node ends by
 
 
 class NodeProcesses(contextlib.ExitStack):
-    """
-    Nodes that are started together and ended in good order; they end when this process is killed.
-
-    All have the configuration file, the severity from which they log, the namespace, such as
-    '/arm1', in which their clock is, too, and variables of ROS; None: those of `ros_environment`.
-    """
+    """Nodes of a configuration, ended in good order, or when this process is killed."""
 
     def __init__(
         self,

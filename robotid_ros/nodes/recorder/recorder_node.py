@@ -27,12 +27,7 @@ PERIOD = 0.1  # from one heartbeat to the next [s]
 
 
 class Recorder(WorkerNode):
-    """
-    Records from 'approaching' to 'done' or 'failed', or between two calls of `~/record`.
-
-    It publishes `~/heartbeat` from a timer, but while it records from the thread that writes.
-    Options are those of `WorkerNode`.
-    """
+    """Records from 'approaching' to 'done' or 'failed', or between calls of `~/record`."""
 
     def __init__(self, **options: Any):
         super().__init__('recorder', ('robot', 'recorder'), **options)
