@@ -119,8 +119,9 @@ class BagWriter:
         how: Any = {'chunk_size': CHUNK_SIZE, 'compression': CompressionType.NONE}
         try:
             with self._errors():
-                self._stream: Any = ExclusiveStream(self._file)  # write, tell and flush
-                self._writer = Writer(self._stream, **how)
+                self._stream = ExclusiveStream(self._file)
+                # It needs write, tell and flush only.
+                self._writer = Writer(self._stream, **how)  # type: ignore[arg-type]
                 try:
                     self._writer.start(profile='ros2', library='robotid_ros')
                 except OSError:

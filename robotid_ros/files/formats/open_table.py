@@ -241,8 +241,8 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
         step = float(np.median(np.diff(stamp))) if len(stamp) > 1 else 0.0
         rate = 1e9 / step if step > 0.0 else 0.0
         where = f"'{table.source}', {patterns['effort']}"
-        signals = (values[quantity] for quantity in ('position', 'effort', 'velocity'))
-        refuse_derived_efforts(joints, *signals, rate=rate, where=where)
+        q, tau, dq = (values[quantity] for quantity in ('position', 'effort', 'velocity'))
+        refuse_derived_efforts(joints, q, tau, dq, rate, where)
     before = list(table.notes)
     if automatic:
         taken = {q: found[q] for q in automatic}

@@ -300,12 +300,12 @@ def read_parquet(path: Path) -> ColumnTable:
 
     info: Any = {}  # description of the data set that the file is part of
     above = (folder / INFO for folder in [path, *path.absolute().parents][: _DEPTH + 1])
-    if file := next(filter(Path.is_file, above), None):
+    if described := next(filter(Path.is_file, above), None):
         try:
-            info = json.loads(read_text(file))
+            info = json.loads(read_text(described))
         except (ValueError, RecursionError) as error:
             raise RecordingError(
-                f"'{file}' is not valid JSON ({error}): download it again"
+                f"'{described}' is not valid JSON ({error}): download it again"
             ) from error
     info = info if isinstance(info, Mapping) else {}
     labels = dict[str, Sequence[str]]()
