@@ -15,7 +15,7 @@ bodies = [model.body(name).id for name in draws.get('bodies', ())]
 dofs = [model.joint(name).dofadr[0] for name in draws['joints']]
 servos = [model.actuator(name).id for name in draws['joints']] if 'kp' in draws else []
 of_bodies = {'mass': 'mass', 'ipos': 'center', 'inertia': 'moments', 'iquat': 'axes'}
-for episode, number in enumerate(np.random.default_rng().permutation(len(draws['armature']))[:3]):
+for episode, number in enumerate(np.random.default_rng(0).permutation(len(draws['armature']))[:3]):
     for name, key in of_bodies.items() if bodies else ():
         getattr(model, f'body_{name}')[bodies] = draws[key][number]
     for name in {'armature', 'damping', 'frictionloss'} & draws.keys():
