@@ -7,7 +7,7 @@ import contextlib
 import dataclasses
 import math
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -26,36 +26,13 @@ from ...exceptions import RecordingError
 from ..formats.joint_table import concatenate, JointTable
 from ..formats.read_options import BAG_SUFFIXES, DEFAULTS, ReadOptions
 from .joint_states import add_reference, find_topic, MARGIN, read_joint_states, select_joints
-from .session import add_context
+from .session import add_context, Clock
 from .storage import Bag, open_bag, UNBOUNDED, Window
 
 # Messages of a chunk that wait for the next one, as a jump shows from both of its sides: ten times
 # what a part between two jumps must hold to be kept.
 OVERLAP = 1000
 OFFSET_TOLERANCE = 1000  # offsets of one clock differ by rounding only [ns]
-
-
-class Clock(NamedTuple):
-    """How times of reception and stamps of joint states, not necessarily all, go together."""
-
-    received: np.ndarray  # (N,) [ns]
-    stamp: np.ndarray  # (N,) on one clock [ns]
-    jumped: bool  # whether the clock of the stamps was set meanwhile
-
-    def stamp_of(self, received: int) -> int:
-        """Return the stamp [ns] that belongs to a time of reception [ns]."""
-        if not self.jumped:
-            # With simulated time the two are different clocks; a constant apart is enough.
-            return received + int(np.median(self.stamp - self.received))
-        return _interpolated(received, self.received, self.stamp)
-
-    def received_at(self, stamp: int) -> int:
-        """Return the time of reception [ns] that belongs to a stamp [ns]."""
-        return _interpolated(stamp, self.stamp, self.received)
-
-
-def _interpolated(at: int, x: np.ndarray, y: np.ndarray) -> int:
-    return int(y[0]) + round(float(np.interp(at - int(x[0]), x - x[0], y - y[0])))
 
 
 def on_one_clock(states: JointTable, before: float = 0.0) -> tuple[JointTable, np.ndarray, bool]:

@@ -26,6 +26,8 @@ import itertools
 import math
 from typing import Any, NamedTuple, TYPE_CHECKING, TypeVar
 
+import numpy as np
+
 from ...core.finding_codes import finding
 from ...core.findings import Finding
 from ...core.signals.recording import Controller, Phase, RunContext
@@ -35,7 +37,6 @@ from .messages import STATUS, STRING
 
 if TYPE_CHECKING:
     from ...core.excitation.trajectory import Trajectory
-    from .recording import Clock
     from .storage import Bag
 
 SESSION_TOPIC = '/recorder/session'
@@ -61,6 +62,29 @@ def dump_session(session: RecordedSession) -> str:
     """Text of the message on `SESSION_TOPIC`."""
     groups = {f.name: dict(getattr(session, f.name)) for f in dataclasses.fields(session)}
     return dump_yaml({'format': FORMAT, **groups})
+
+
+class Clock(NamedTuple):
+    """How times of reception and stamps of joint states, not necessarily all, go together."""
+
+    received: np.ndarray  # (N,) [ns]
+    stamp: np.ndarray  # (N,) on one clock [ns]
+    jumped: bool  # whether the clock of the stamps was set meanwhile
+
+    def stamp_of(self, received: int) -> int:
+        """Return the stamp [ns] that belongs to a time of reception [ns]."""
+        if not self.jumped:
+            # With simulated time the two are different clocks; a constant apart is enough.
+            return received + int(np.median(self.stamp - self.received))
+        return _interpolated(received, self.received, self.stamp)
+
+    def received_at(self, stamp: int) -> int:
+        """Return the time of reception [ns] that belongs to a stamp [ns]."""
+        return _interpolated(stamp, self.stamp, self.received)
+
+
+def _interpolated(at: int, x: np.ndarray, y: np.ndarray) -> int:
+    return int(y[0]) + round(float(np.interp(at - int(x[0]), x - x[0], y - y[0])))
 
 
 # States in which the robot moves.

@@ -22,9 +22,10 @@ from ..formats.read_options import DEFAULTS, ReadOptions
 from ..robot_description import summarise_description
 from .joint_states import find_topic, read_joint_states, select_joints
 from .messages import CONTROLLER_STATE
-from .recording import CHUNK_DURATION, Clock, correct_clock_chunks, on_one_clock, to_recording
+from .recording import CHUNK_DURATION, correct_clock_chunks, on_one_clock, to_recording
 from .session import (
     changed_gains,
+    Clock,
     cut_notes,
     read_phases,
     read_session,
