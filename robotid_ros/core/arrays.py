@@ -26,17 +26,11 @@ def freeze_fields(instance: object, *fields: str) -> None:
 
 
 def all_within(valid: npt.NDArray[np.bool_], reach: int) -> npt.NDArray[np.bool_]:
-    """
-    Return in which rows (N, n) all within `reach` of them are valid, column by column.
-
-    It is the minimum filter of SciPy, whose import takes longer than most logs.
-    """
-    rows = len(valid)
-    invalid = np.zeros((rows + 1, *valid.shape[1:]), dtype=np.intp)
+    """Return in which rows (N, n) all within `reach` of them are valid, without SciPy's import."""
+    invalid = np.zeros((len(valid) + 1, *valid.shape[1:]), dtype=np.intp)
     np.cumsum(~valid, axis=0, out=invalid[1:])
-    row = np.arange(rows)
-    first, last = np.maximum(row - reach, 0), np.minimum(row + reach + 1, rows)
-    return np.asarray(invalid[last] == invalid[first])
+    first, last = np.arange(len(valid)) - reach, np.arange(len(valid)) + reach + 1
+    return np.asarray(invalid[last.clip(max=len(valid))] == invalid[first.clip(0)])
 
 
 def rms(x: Array) -> float:

@@ -11,28 +11,25 @@ class ReplaySettings:
     """Settings of DIDIM and of the output-error methods."""
 
     start: str = setting(
-        'auto',
-        'first parameters: regular (every Ia is 1, or every ZZ with regular_zz, the rest 0), '
-        'prior (URDF and configuration), idim (the solution from measured positions), or auto: '
-        'regular for didim, idim for clie, cloe and oe, which need to start near',
+        'auto', 'first parameters: regular (every Ia is 1, or every ZZ with regular_zz, the '
+        'rest 0), prior (URDF and configuration), idim (the solution from measured positions), '
+        'or auto: regular for didim, idim for clie, cloe and oe, which need to start near',
         choices=('auto', 'regular', 'regular_zz', 'prior', 'idim'),
-    )
+    )  # fmt: skip
     gain_update: str = setting(
-        'initial',
-        'when the simulated gains are scaled by J/J_ap, so that ω_n and ζ stay those of the '
-        'a-priori inertias: initial (at the initial parameters and shortened steps; else the '
-        "robot's own gains), every_iteration (as DIDIM's eq. 59), or never",
+        'initial', 'when the simulated gains are scaled by J/J_ap, so that ω_n and ζ stay those '
+        'of the a-priori inertias: initial (at the initial parameters and shortened steps; else '
+        "the robot's own gains), every_iteration (as DIDIM's eq. 59), or never",
         choices=('initial', 'every_iteration', 'never'),
-    )
+    )  # fmt: skip
     iterations: int = setting(25, 'give up after so many', minimum=1, maximum=200)
     residual_tolerance: float = setting(
         0.02, 'converged when the torque error changes by less than this share', minimum=0.0
     )
     parameter_tolerance: float = setting(
-        0.02,
-        'converged when no parameter changes by more than this share of it, or by its σ',
+        0.02, 'converged when no parameter changes by more than this share of it, or by its σ',
         minimum=0.0,
-    )
+    )  # fmt: skip
     transient: float = setting(
         5.0, 'left out at the start, in units of 1/ω_n of the slowest joint', minimum=0.0
     )
@@ -40,18 +37,15 @@ class ReplaySettings:
         0, 'keep one row in so many, after low-pass filtering W and Y; 0: from ω_n', minimum=0
     )
     integrator: str = setting(
-        'auto',
-        'auto: midpoint where it is as good as rk4, else that',
+        'auto', 'auto: midpoint where it is as good as rk4, else that',
         choices=('auto', 'midpoint', 'rk4'),
-    )
+    )  # fmt: skip
     step: float = setting(0.001, 'longest integration step', unit='s', minimum=1e-6)
     effort_delay: float = setting(
-        -1.0,
-        'updates from a torque to the stamp that reports it; negative: as the recorded commands '
-        "show, where there are none 1 with ros2_control's controllers and 0 with others",
-        minimum=-1.0,
-        maximum=100.0,
-    )
+        -1.0, 'updates from a torque to the stamp that reports it; negative: as the recorded '
+        "commands show, where there are none 1 with ros2_control's controllers and 0 with "
+        'others', minimum=-1.0, maximum=100.0,
+    )  # fmt: skip
     law: str = setting('', "control law; empty: the recorded controller's")
     rate: float = setting(
         0.0, "update rate of the control law; 0: the recorded controller's", unit='Hz', minimum=0.0
@@ -73,21 +67,17 @@ class IdentificationSettings:
     """Settings of an identification."""
 
     method: str = setting(
-        'auto',
-        'estimator; auto: that of the mixed model, else wls; oe, cloe, '
-        'clie: output error of positions in open loop, of positions, of torques in closed loop; '
-        'both: wls, with didim beside it',
-        choices=METHODS,
-    )
+        'auto', 'estimator; auto: that of the mixed model, else wls; oe, cloe, clie: output '
+        'error of positions in open loop, of positions, of torques in closed loop; both: wls, '
+        'with didim beside it', choices=METHODS,
+    )  # fmt: skip
     model: str = setting(
-        'mixed',
-        'mixed: viscous and Coulomb friction and an offset of each joint whose friction is open, '
-        'and columns of what these leave out, which are shrunk as far as folds of the motion ask '
-        'for; plain: nothing is chosen, friction is as configured; other methods than auto imply '
-        'it',
-        choices=('mixed', 'plain'),
+        'mixed', 'mixed: viscous and Coulomb friction and an offset of each joint whose '
+        'friction is open, and columns of what these leave out, which are shrunk as far as '
+        'folds of the motion ask for; plain: nothing is chosen, friction is as configured; '
+        'other methods than auto imply it', choices=('mixed', 'plain'),
         former={'selection': {True: 'mixed', False: 'plain'}},
-    )
+    )  # fmt: skip
     iterations: int = setting(
         1, 'of the weights (wls) or of the robust fit (irls)', minimum=1, maximum=100
     )
@@ -102,22 +92,19 @@ class IdentificationSettings:
         0.05, 'of the F-test that keeps a parameter', minimum=0.0, maximum=1.0
     )
     prior_spread: float = setting(
-        0.2,
-        "how far the URDF's inertias may be off, at least; more pulls standard parameters less",
-        minimum=0.01,
-    )
+        0.2, "how far the URDF's inertias may be off, at least; more pulls standard parameters "
+        'less', minimum=0.01,
+    )  # fmt: skip
     prior_cost: float = setting(
-        0.05,
-        "the pull loosens until it costs no more than this share of the base parameters' residual",
-        minimum=0.001,
-    )
+        0.05, "the pull loosens until it costs no more than this share of the base parameters' "
+        'residual', minimum=0.001,
+    )  # fmt: skip
     covariance: str = setting(
-        MODEL_ERROR,
-        'σ from residuals as they correlate, by blocks of time; model_error: and from what the '
-        'model leaves out; residuals: from these alone',
+        MODEL_ERROR, 'σ from residuals as they correlate, by blocks of time; model_error: and '
+        'from what the model leaves out; residuals: from these alone',
         choices=(MODEL_ERROR, 'residuals'),
         former={'leave_one_out': {False: MODEL_ERROR}, 'stribeck': {False: MODEL_ERROR}},
-    )
+    )  # fmt: skip
     signals: SignalSettings = setting(SignalSettings, 'from recording to samples')
     replay: ReplaySettings = setting(ReplaySettings, 'simulation, for didim, clie, cloe, oe, iv')
 
@@ -134,10 +121,9 @@ class GainProposalSettings:
         2.0, 'largest factor by which a gain may change at once', minimum=1.0, maximum=100.0
     )
     although_not_better: bool = setting(
-        False,
-        'try and set gains that a simulation, or ~/verify_gains, has found not better',
+        False, 'try and set gains that a simulation, or ~/verify_gains, has found not better',
         dynamic=True,
-    )
+    )  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
@@ -145,22 +131,16 @@ class ContactSettings:
     """External effort, wrench and contact, live from the joint states."""
 
     gain: tuple[float, ...] = setting(
-        (40.0,),
-        'of the momentum observer, whose time constant is 1/gain; one for all or per joint',
-        unit='1/s',
-        minimum=1.0,
-        maximum=1000.0,
-    )
+        (40.0,), 'of the momentum observer, whose time constant is 1/gain; one for all or per '
+        'joint', unit='1/s', minimum=1.0, maximum=1000.0,
+    )  # fmt: skip
     cutoff: float = setting(
         20.0, 'corner of the causal filter of positions and efforts', unit='Hz', minimum=1.0
     )
     false_alarms: float = setting(
-        0.01,
-        'contacts told per hour without any, which the thresholds allow',
-        unit='1/h',
-        minimum=1e-9,
-        maximum=1000.0,
-    )
+        0.01, 'contacts told per hour without any, which the thresholds allow', unit='1/h',
+        minimum=1e-9, maximum=1000.0,
+    )  # fmt: skip
     frame: str = setting(
         '', 'where external_wrench acts; empty: excitation.workspace.frame, or the last body'
     )
@@ -182,13 +162,9 @@ class DriftSettings:
         0.01, 'change of a parameter that is none, over its value', minimum=0.0, maximum=1.0
     )
     significance: float = setting(
-        5.0,
-        'a change is told from so many σ on; at 5 chance shows one in 1.7 million looks, and '
-        'two of a trial have to agree with it',
-        unit='σ',
-        minimum=2.0,
-        maximum=20.0,
-    )
+        5.0, 'a change is told from so many σ on; at 5 chance shows one in 1.7 million looks, '
+        'and two of a trial have to agree with it', unit='σ', minimum=2.0, maximum=20.0,
+    )  # fmt: skip
     duration: float = setting(
         6.0, 'how long a change of friction or an offset that shows has to last before motion '
         'confirms it', unit='s', minimum=0.5, maximum=3600.0,

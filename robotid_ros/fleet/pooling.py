@@ -19,10 +19,9 @@ from ..core.findings import Finding
 from ..core.model.base_parameters import BaseParameters
 from ..core.model.robot import INERTIAL, Robot
 from ..core.pipeline.estimation import as_asked
-from ..core.pipeline.observation import stack_factors
 from ..core.regression.estimate import agreement, holm
 from ..core.regression.estimators import fit
-from ..core.regression.observation_system import compress, Factors
+from ..core.regression.observation_system import compress, Factors, stack_factors
 from ..exceptions import RankDeficientError
 from .session import estimate_columns, factors_of, IDENTIFIED, Row, UNDETERMINED
 from .store import POOLED, Store

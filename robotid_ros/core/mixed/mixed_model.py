@@ -48,37 +48,23 @@ GYRATION, LEAST_MASS = (0.05, 1.0), 0.05
 
 @dataclasses.dataclass(frozen=True)
 class MixedModel:
-    """
-    What was chosen for a robot.
+    """What was chosen for a robot."""
 
-    Attributes
-    ----------
-    robot : with the terms of the kinds that are open
-    plain, base : the robot without them, and its base parameters
-    shrinkage : how much each kind may explain
-    precision : {parameter: pull of one row to zero} of friction and of what is shrunk
-    spread : {parameter: variance} of friction, before the data
-    pull, mean : (b, b), (b,) of one row, of the base parameters to the description's bodies
-    doubt : least variance of what is pulled, of one row
-    size : {parameter: mean weighted square of its column}
-    instants : {parameter: its column (k,)} of a factor of the rows at instants, weighted, over the
-        number of rows; that of the torques is called ''
-    signals : the filters and rows that were chosen with it, or None
-
-    """
-
-    robot: Robot
-    plain: Robot
-    base: BaseParameters
-    shrinkage: Shrinkage
+    robot: Robot  # with the terms of the kinds that are open
+    plain: Robot  # without them
+    base: BaseParameters  # of that
+    shrinkage: Shrinkage  # how much each kind may explain
+    # {parameter: pull of one row to zero} of friction and of what is shrunk.
     precision: Mapping[str, float]
-    spread: Mapping[str, float]
-    pull: Array
-    mean: Array
-    doubt: float
-    size: Mapping[str, float]
+    spread: Mapping[str, float]  # {parameter: variance} of friction, before the data
+    pull: Array  # (b, b) of one row, of the base parameters to the description's bodies
+    mean: Array  # (b,) those of the bodies
+    doubt: float  # least variance of what is pulled, of one row
+    size: Mapping[str, float]  # {parameter: mean weighted square of its column}
+    # {parameter: its column (k,)} of a factor of the rows at instants, weighted, over the number
+    # of rows; that of the torques is called ''.
     instants: Mapping[str, Array]
-    signals: SignalSettings | None = None
+    signals: SignalSettings | None = None  # the filters and rows that were chosen with it, or None
 
     def describe(self) -> str:
         """Say in a line what is open, and what that gains."""

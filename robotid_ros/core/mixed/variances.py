@@ -32,20 +32,11 @@ TINY = 1e-300
 
 @dataclasses.dataclass(frozen=True)
 class Grams:
-    """
-    Products [W D y]ᵀ [W D y] of the rows of each fold and joint, columns scaled.
+    """Products [W D y]ᵀ [W D y] of the rows of each fold and joint, columns scaled."""
 
-    Attributes
-    ----------
-    total : (n, c, c) of all rows
-    folds : (F, n, c, c)
-    count : number of rows of all joints
-
-    """
-
-    total: Array
-    folds: Array
-    count: int
+    total: Array  # (n, c, c) of all rows
+    folds: Array  # (F, n, c, c)
+    count: int  # number of rows of all joints
 
     def __add__(self, other: 'Grams') -> 'Grams':
         """Add those of another part of the recording, whose folds are others."""
@@ -72,30 +63,17 @@ def products(
 
 @dataclasses.dataclass(frozen=True)
 class Shrinkage:
-    """
-    What was chosen.
+    """What was chosen."""
 
-    Attributes
-    ----------
-    penalty : (K,) λ of each kind; inf of one that is closed
-    used : (n, K) whether it is open at a joint
-    pull : to the bodies of the description, or ridge
-    weights : (n,) 1/σ_j
-    errors, plain_errors : (F,) squared error of each fold, by the choice and by plain friction
-    joint_errors, plain_joint_errors : (n,) the same of each joint, all folds
-    powers : (n,) squared efforts of each joint, all folds
-
-    """
-
-    penalty: Array
-    used: npt.NDArray[np.bool_]
-    pull: float
-    weights: Array
-    errors: Array
-    plain_errors: Array
-    joint_errors: Array
-    plain_joint_errors: Array
-    powers: Array
+    penalty: Array  # (K,) λ of each kind; inf of one that is closed
+    used: npt.NDArray[np.bool_]  # (n, K) whether it is open at a joint
+    pull: float  # to the bodies of the description, or ridge
+    weights: Array  # (n,) 1/σ_j
+    errors: Array  # (F,) squared error of each fold
+    plain_errors: Array  # (F,) the same by plain friction
+    joint_errors: Array  # (n,) squared error of each joint, all folds
+    plain_joint_errors: Array  # (n,) the same by plain friction
+    powers: Array  # (n,) squared efforts of each joint, all folds
 
     @property
     def residual(self) -> float:

@@ -16,20 +16,12 @@ Step = tuple[str, float, float, float]
 
 @dataclasses.dataclass(frozen=True)
 class Essential:
-    """
-    The parameters that the data determine well, and how the others were dropped.
+    """The parameters that the data determine well, and how the others were dropped."""
 
-    Attributes
-    ----------
-    estimate : of the essential parameters alone
-    indices : (e,) their places among the base parameters
-    path : per step, (dropped parameter, its %σ, weighted residual after over that of all base
-        parameters, p-value of the F-test)
-
-    """
-
-    estimate: Estimate
-    indices: npt.NDArray[np.intp]
+    estimate: Estimate  # of the essential parameters alone
+    indices: npt.NDArray[np.intp]  # (e,) their places among the base parameters
+    # Per step, (dropped parameter, its %σ, weighted residual after over that of all base
+    # parameters, p-value of the F-test).
     path: tuple[Step, ...]
 
 
@@ -46,10 +38,8 @@ def find_essential(
 
     It ends when every %σ is below the bound, or below `ratio` times the smallest. A parameter
     stays when without it, and all dropped before, the residual grows significantly: an F-test
-    against the base parameters. Residuals are correlated in time, so that rows count only as far
-    as they are independent, see `effective_sample_size`.
-
-    `start` is the estimate of all base parameters; with a ratio of 0 the bound alone counts.
+    against `start`, the estimate of all base parameters. Residuals are correlated in time, so that
+    rows count only as far as they are independent, see `effective_sample_size`.
     """
     kept, path = backward_elimination(start, bound, significance, ratio)
     estimate = start
@@ -60,25 +50,16 @@ def find_essential(
 
 
 def restrict(start: Estimate, kept: list[int], system: System) -> Estimate:
-    """
-    Return the estimate with all other parameters zero, from its covariance alone.
-
-    For estimates that are not of a linear system: those of output error.
-    """
+    """Return the estimate with other parameters zero, from its covariance, of output errors."""
     dropped = np.setdiff1d(np.arange(len(start.value)), kept)
     C = start.covariance
     gain = np.linalg.solve(C[np.ix_(dropped, dropped)], C[dropped]).T
     value = (start.value - gain @ start.value[dropped])[kept]
     covariance = (C - gain @ C[dropped])[np.ix_(kept, kept)]
     return dataclasses.replace(
-        start,
-        names=system.names,
-        units=system.units,
-        value=value,
-        covariance=covariance,
-        classical=covariance,
-        residual=system.relative_residual(value),
-    )
+        start, names=system.names, units=system.units, value=value, covariance=covariance,
+        classical=covariance, residual=system.relative_residual(value),
+    )  # fmt: skip
 
 
 def backward_elimination(
@@ -91,12 +72,10 @@ def backward_elimination(
     least squares fit without column i gives, weights left as they are. The residual's square grows
     by σ² χ_i²/C_ii. Returns their places, and per step what `Essential.path` holds.
     """
-    independent = effective_sample_size(start)
-    freedom = max(independent - len(start.value), 1.0)
-    rows = max(float(start.rows.sum()) - len(start.value), 1.0)
-    kept, held = list(range(len(start.value))), set[int]()
-    value, classical, covariance = start.value, start.classical, start.covariance
-    growth, path = 0.0, list[Step]()
+    independent, total = effective_sample_size(start), float(start.rows.sum())
+    freedom, rows = (max(count - len(start.value), 1.0) for count in (independent, total))
+    kept, held, path = list(range(len(start.value))), set[int](), list[Step]()
+    value, classical, covariance, growth = start.value, start.classical, start.covariance, 0.0
     while len(kept) > 1:
         sigma = np.sqrt(np.maximum(np.diag(covariance), 0.0))
         percent = 100.0 * sigma / np.maximum(np.abs(value), 1e-300)
@@ -105,22 +84,22 @@ def backward_elimination(
         if not free:
             break
         place = max(free, key=percent.__getitem__)
-        if classical[place, place] <= 0.0:  # rounding has taken it: what goes with it is unknown
+        own = classical[place, place]
+        if own <= 0.0:  # rounding has taken it: what goes with it is unknown
             held.add(kept[place])
             continue
-        more = growth + value[place] ** 2 / classical[place, place]
-        statistic = more * independent / (start.rows.sum() * (len(path) + 1))
-        p_value = float(fdtrc(len(path) + 1, freedom, statistic))
+        more, steps = growth + value[place] ** 2 / own, len(path) + 1
+        p_value = float(fdtrc(steps, freedom, more * independent / (total * steps)))
         if p_value < significance:
             held.add(kept[place])
             continue
-        name = start.names[kept[place]]
-        growth, ended = more, float(np.sqrt(1.0 + more / rows))
-        path.append((name, float(percent[place]), ended, p_value))
+        ended = float(np.sqrt(1.0 + more / rows))
+        path.append((start.names[kept[place]], float(percent[place]), ended, p_value))
         projection = np.eye(len(value))
-        projection[:, place] -= classical[:, place] / classical[place, place]
+        projection[:, place] -= classical[:, place] / own
         P = np.delete(projection, place, axis=0)
         value, classical, covariance = P @ value, P @ classical @ P.T, P @ covariance @ P.T
+        growth = more
         del kept[place]
     return kept, path
 
@@ -129,8 +108,7 @@ def effective_sample_size(estimate: Estimate) -> float:
     """
     Return the number of independent rows that hold as much information as the correlated ones.
 
-    Rows over the mean ratio of the covariance that respects correlation to the classical one. What
-    the model leaves out is no noise: it does not make rows fewer.
+    What the model leaves out is no noise: it does not make rows fewer.
     """
     ratio = inflation(estimate.classical, estimate.noise_covariance)
     return float(estimate.rows.sum() / max(ratio, 1.0))

@@ -26,6 +26,9 @@ SMALLEST_MASS, SMALLEST_RADIUS = 1e-3, 1e-2
 UNKNOWN = 1e3
 UPPER = tuple((i, j) for j in range(4) for i in range(j + 1))  # column by column, as Clarabel
 IDENTITY = np.array([float(i == j) for i, j in UPPER])  # svec(I)
+UNITS = np.zeros((10, 4, 4))  # S of each svec of length one
+UNITS[(range(10), *np.transpose(UPPER))] = np.where(IDENTITY, 1.0, np.sqrt(0.5))
+UNITS += np.triu(UNITS, 1).swapaxes(1, 2)
 
 
 class SolverError(RobotIdError, RuntimeError):
@@ -66,28 +69,19 @@ def least_norm(rows: Array, limits: Array, scalars: int, matrices: int) -> Array
 
 @dataclasses.dataclass(frozen=True)
 class Consistent(ReadOnlyArrays):
-    """
-    Standard parameters that a real robot can have.
+    """Standard parameters that a real robot can have."""
 
-    Attributes
-    ----------
-    value : (p,) standard parameters
-    sigma : (p,) standard deviation from data and prior together, constraints left aside
-
-    """
-
-    value: Array
-    sigma: Array
+    value: Array  # (p,) standard parameters
+    sigma: Array  # (p,) standard deviation from data and prior together, constraints left aside
 
 
 def pseudo_inertia(inertial: Array) -> Array:
     """Return the 4×4 pseudo-inertia of `XX XY XZ YY YZ ZZ MX MY MZ M` (10,)."""
-    xx, xy, xz, yy, yz, zz, mx, my, mz, m = inertial
-    J = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    J, h = np.asarray(inertial)[[[0, 1, 2], [1, 3, 4], [2, 4, 5]]], np.asarray(inertial)[6:9]
     P = np.empty((4, 4))
     P[:3, :3] = 0.5 * np.trace(J) * np.eye(3) - J
-    P[:3, 3] = P[3, :3] = mx, my, mz
-    P[3, 3] = m
+    P[:3, 3] = P[3, :3] = h
+    P[3, 3] = inertial[9]
     return P
 
 
@@ -107,44 +101,25 @@ def mass_properties(pseudo: Array) -> tuple[float, Array, Array]:
 
 
 def link_coordinates(prior: Array) -> Array:
-    """
-    Return T (10, 10) with `inertial = T svec(S)`, where `svec(I)` gives the prior (10,).
-
-    A prior without mass or with an impossible inertia is made a small possible body first.
-    """
+    """Return T (10, 10), `inertial = T svec(S)`; `svec(I)` gives the possible prior (10,)."""
     L = np.linalg.cholesky(_repair(pseudo_inertia(prior)))
-    T = np.empty((10, 10))
-    for column, svec in enumerate(np.eye(10)):
-        T[:, column] = inertial_parameters(L @ _smat(svec) @ L.T)
-    return T
+    return np.column_stack([inertial_parameters(P) for P in L @ UNITS @ L.T])
 
 
 @dataclasses.dataclass(frozen=True)
 class BodyPrior:
-    """
-    Standard parameters before the data, how sure they are, and which of them bodies bound.
+    """Standard parameters before the data, how sure they are, and which of them bodies bound."""
 
-    Attributes
-    ----------
-    value : χ_ref (p,)
-    links : column of XX of each link; nine more follow in the standard order
-    positive : columns of rotor inertias and friction coefficients
-    sigma : σ_ref (p,) of the columns outside the links, inf where there is no prior, None where
-        none has one
-    link_sigma : σ_S of the links' S: 0.2 says that the prior is right to about 20 %
-    margin : smallest allowed eigenvalue of S
-    free : links that need not be possible bodies
-    centre_sigma : by how much of its distance from the joint the prior's centre of mass may be off
-
-    """
-
-    value: Array
-    links: Sequence[int]
-    positive: Sequence[int] = ()
+    value: Array  # χ_ref (p,)
+    links: Sequence[int]  # column of XX of each link; nine more follow in the standard order
+    positive: Sequence[int] = ()  # columns of rotor inertias and friction coefficients
+    # σ_ref (p,) of the columns outside the links, inf where there is no prior, None where none has
+    # one.
     sigma: Array | None = None
-    link_sigma: float = 0.2
-    margin: float = 0.01
-    free: Sequence[int] = ()
+    link_sigma: float = 0.2  # σ_S of the links' S: 0.2 says that the prior is right to about 20 %
+    margin: float = 0.01  # smallest allowed eigenvalue of S
+    free: Sequence[int] = ()  # links that need not be possible bodies
+    # By how much of its distance from the joint the prior's centre of mass may be off.
     centre_sigma: float = 0.0
 
 
@@ -155,18 +130,9 @@ def consistent_parameters(
     Solve min ‖F χ − g‖² + Σ_links ‖S − I‖²_F/σ_S² + Σ_others ((χ − χ_ref)/σ_ref)².
 
     ‖S − I‖² is its mean over the centres of mass that the link may have, see `centre_sigma`.
-    Subject to S ⪰ margin·I for each link and χ_i ≥ 0 for `positive`.
-
-    Parameters
-    ----------
-    factor, target : F (b, p) and g (b,), whitened: ‖F χ − g‖² is the data's χ²
-    prior : what is known besides
-    noise : (b, b) covariance of g, where whitening did not make it the identity; for `sigma`
-
-    Raises
-    ------
-    SolverError : the program has no solution or the solver is missing
-
+    Subject to S ⪰ margin·I for each link and χ_i ≥ 0 for `positive`. F (b, p) and g (b,) are
+    whitened: ‖F χ − g‖² is the data's χ². Where whitening did not make it the identity, `noise`
+    (b, b) is the covariance of g. Raises a SolverError where the program has no solution.
     """
     T, origin, weight = scaled_coordinates(prior)
     F, W = np.asarray(factor), np.diag(weight)
@@ -193,13 +159,10 @@ def _repair(P: Array) -> Array:
 def _thickened(P: Array, least: float) -> Array:
     """Return a body whose radii of gyration about its centre of mass are at least so much [m]."""
     mass = max(P[3, 3], SMALLEST_MASS)
-    centre = P[:3, 3] / mass if P[3, 3] > 0 else np.zeros(3)
-    scatter, vectors = np.linalg.eigh(P[:3, :3] - mass * np.outer(centre, centre))
-    scatter = np.maximum(scatter, mass * least**2)
-    thick = np.empty((4, 4))
-    thick[:3, :3] = (vectors * scatter) @ vectors.T + mass * np.outer(centre, centre)
-    thick[:3, 3] = thick[3, :3] = mass * centre
-    thick[3, 3] = mass
+    centre = np.append(P[:3, 3] / mass if P[3, 3] > 0 else np.zeros(3), 1.0)
+    thick = mass * np.outer(centre, centre)
+    scatter, vectors = np.linalg.eigh((P - thick)[:3, :3])
+    thick[:3, :3] += (vectors * np.maximum(scatter, mass * least**2)) @ vectors.T
     return thick
 
 
@@ -240,24 +203,17 @@ def _mean_metric(prior: Array, sigma: float) -> Array:
     """
     P = _repair(pseudo_inertia(prior))
     L, shift, rows = np.linalg.cholesky(P), np.eye(4), []
-    units = np.array([_smat(svec) for svec in np.eye(10)])
-    scales = [1.0 if i == j else np.sqrt(2.0) for i, j in UPPER]
+    i, j = np.transpose(UPPER)
+    scales = np.where(i == j, 1.0, np.sqrt(2.0))
     for step, share in ((-np.sqrt(3.0), 1 / 6), (0.0, 2 / 3), (np.sqrt(3.0), 1 / 6)):
         shift[:3, 3] = step * sigma * P[:3, 3] / P[3, 3]
         B = np.linalg.solve(L, shift @ L)
-        moved = B @ units @ B.T
-        rows += [
-            np.sqrt(share) * scale * moved[:, i, j]
-            for (i, j), scale in zip(UPPER, scales, strict=True)
-        ]
-    return np.asarray(np.linalg.qr(np.array(rows), mode='r'))
+        rows.append((np.sqrt(share) * scales * (B @ UNITS @ B.T)[:, i, j]).T)
+    return np.asarray(np.linalg.qr(np.concatenate(rows), mode='r'))
 
 
 def _smat(svec: Array) -> Array:
-    S = np.zeros((4, 4))
-    for value, (i, j) in zip(svec, UPPER, strict=True):
-        S[i, j] = S[j, i] = value if i == j else value * np.sqrt(0.5)
-    return S
+    return np.tensordot(svec, UNITS, 1)
 
 
 def minimiser_and_root(rows: Array, target: npt.ArrayLike) -> tuple[Array, Array]:

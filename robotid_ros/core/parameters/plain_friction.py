@@ -39,28 +39,18 @@ MEMORY, POSTURES = 1.0, 100
 
 @dataclasses.dataclass(frozen=True)
 class PlainFriction:
-    """
-    Plain friction of a joint, F_v dq + F_c sign(dq) + offset, and how far it is from the true law.
+    """Plain friction of a joint, F_v dq + F_c sign(dq) + offset, and its error as one."""
 
-    Attributes
-    ----------
-    viscous : F_v, at least 0 [N·m·s/rad or N·s/m]
-    coulomb : F_c, at least 0 [N·m or N]
-    offset : [N·m or N]
-    rms : root mean square of its difference from the friction that it stands for [N·m or N]; that
-        of the motion that it was fitted to, or of the one that validates if it is larger there
-    relative : the same over the root mean square of that friction
-    recorded : whether the speeds are those of a recording; False: all up to the limit, alike
-    simulated : the one that moves a simulated robot most like the true law; None: this one
-
-    """
-
-    viscous: float = 0.0
-    coulomb: float = 0.0
-    offset: float = 0.0
+    viscous: float = 0.0  # F_v, at least 0 [N·m·s/rad or N·s/m]
+    coulomb: float = 0.0  # F_c, at least 0 [N·m or N]
+    offset: float = 0.0  # [N·m or N]
+    # Root mean square of its difference from the friction that it stands for [N·m or N]; that of
+    # the motion that it was fitted to, or of the one that validates if it is larger there.
     rms: float = 0.0
-    relative: float = 0.0
+    relative: float = 0.0  # the same over the root mean square of that friction
+    # Whether the speeds are those of a recording; False: all up to the limit, alike.
     recorded: bool = True
+    # The one that moves a simulated robot most like the true law; None: this one.
     simulated: PlainFriction | None = None
 
     @property
@@ -73,19 +63,11 @@ def plain_equivalent(
     dq: Array, friction: Array, near: Sequence[float] = (0.0, 0.0, 0.0), decay: float = 0.0
 ) -> PlainFriction:
     """
-    Fit plain friction to samples of a torque, min ‖F_v dq + F_c sign(dq) + offset − friction‖.
+    Fit plain friction to a torque (N,), min ‖F_v dq + F_c sign(dq) + offset − friction‖.
 
-    F_v and F_c are at least 0.
-
-    Parameters
-    ----------
-    dq : (N,) speeds [rad/s or m/s]
-    friction : (N,) torque of the friction [N·m or N]
-    near : F_v, F_c and offset to prefer where the samples do not tell: of a joint that turns one
-        way only, F_c from the offset
-    decay : of the speed from a sample to the next, where errors of the speed count; 0: of torques.
-        Samples of no speed, with which time goes on, do not count
-
+    F_v and F_c are at least 0, and `near` those given where the samples do not tell: of a joint
+    that turns one way only, F_c from the offset. With a `decay` of the speed from a sample to the
+    next errors of the speed count, not of torques; samples of no speed only let time go on.
     """
     moves = dq != 0.0
     rows = np.column_stack([dq, np.sign(dq), moves, np.where(moves, friction, 0.0)])
@@ -95,22 +77,20 @@ def plain_equivalent(
         band = np.repeat([[1.0], [-decay]], len(rows), axis=1)
         rows = solve_banded((1, 0), band, rows)  # y_k − decay y_{k−1} = row_k
     A, target = rows[:, :3], rows[:, 3]
-    scale = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
+    scale, size = np.maximum(np.linalg.norm(A, axis=0), 1e-300), np.linalg.norm(target)
     candidates = [np.array(near, dtype=float)]
     # One candidate for each set of active bounds.
     for columns in ([0, 1, 2], [0, 2], [1, 2], [2]):
-        value = np.zeros(3)
-        value[columns] = candidates[0][columns]
-        rest = target - A @ value
-        change = np.linalg.lstsq((A / scale)[:, columns], rest, rcond=None)[0]
+        value = np.where(np.isin(range(3), columns), near, 0.0)
+        change = np.linalg.lstsq((A / scale)[:, columns], target - A @ value, rcond=None)[0]
         value[columns] += change / scale[columns]
-        value[np.abs(value) * scale <= ROUNDING * np.linalg.norm(target)] = 0.0
+        value[np.abs(value) * scale <= ROUNDING * size] = 0.0
         candidates.append(value)
-    size, best, least = rms(target), candidates[-1], np.inf
+    best, least = candidates[-1], np.inf
     for value in candidates:
         missed = rms(target - A @ value)
         # The first ones are preferred: friction that is plain stays as it is, to the last digit.
-        if min(value[:2]) >= 0.0 and missed < least - ROUNDING * size:
+        if min(value[:2]) >= 0.0 and missed < least - ROUNDING * rms(target):
             best, least = value, missed
     plain = PlainFriction(*best.tolist())
     missed, relative = difference(plain, dq[moves], friction[moves])
@@ -145,21 +125,18 @@ def plain_friction(
     for name, drive in anywhere.items():
         known = name in recorded and recorded[name].moves.sum() >= LEAST_SAMPLES
         used = recorded[name] if known else drive
-
-        def judged(plain: PlainFriction, known: bool = known, name: str = name) -> PlainFriction:
-            if known and name in others:
-                missed, relative = difference(plain, *others[name].moving)
-                worst = max(plain.rms, missed), max(plain.relative, relative)
-                plain = dataclasses.replace(plain, rms=worst[0], relative=worst[1])
-            return dataclasses.replace(plain, recorded=known)
-
-        plain = judged(plain_equivalent(*used.moving, drive.plain))
+        fits = [plain_equivalent(*used.moving, drive.plain)]
         if known and name in inertia:
-            rate = max(plain.viscous / inertia[name], 1.0 / MEMORY)
+            rate = max(fits[0].viscous / inertia[name], 1.0 / MEMORY)
             rows = used.speed * used.moves, used.torque, drive.plain
-            other = judged(plain_equivalent(*rows, float(np.exp(-rate * period))))
-            plain = dataclasses.replace(plain, simulated=None if plain.exact else other)
-        found[name] = plain
+            fits.append(plain_equivalent(*rows, float(np.exp(-rate * period))))
+        for k, plain in enumerate(fits):
+            worst = plain.rms, plain.relative
+            if known and name in others:
+                worst = np.maximum(worst, difference(plain, *others[name].moving)).tolist()
+            fits[k] = dataclasses.replace(plain, rms=worst[0], relative=worst[1], recorded=known)
+        simulated = None if len(fits) == 1 or fits[0].exact else fits[1]
+        found[name] = dataclasses.replace(fits[0], simulated=simulated)
     return found
 
 
@@ -197,14 +174,11 @@ def _by_drive(
 ) -> dict[str, _Drive]:
     """Return the friction of all motions, by the name of the joint or coupling."""
     found = [dict(_drives(robot, chi, motion, successive)) for motion in motions]
-    return {
-        name: _Drive(
-            np.concatenate([each[name].speed for each in found]),
-            np.concatenate([each[name].torque for each in found]),
-            first.plain,
-        )
-        for name, first in (found[0].items() if found else ())
-    }
+    result = {}
+    for name in found[0] if found else ():
+        speeds, torques, plains = zip(*(each[name] for each in found), strict=True)
+        result[name] = _Drive(np.concatenate(speeds), np.concatenate(torques), plains[0])
+    return result
 
 
 def _drives(

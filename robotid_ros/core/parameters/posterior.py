@@ -51,23 +51,11 @@ def draw(
     seed: int = 0,
 ) -> Array:
     """
-    Draw physically consistent standard parameters.
+    Draw physically consistent standard parameters (count, p).
 
-    Parameters
-    ----------
-    robot, base : as of `standard_parameters`
-    value, covariance : (b,), (b, b) of the estimate
-    spread : least σ_S of the links, see `Standard`
-    count, seed : more draws with the same seed begin with the same ones
-
-    Returns
-    -------
-    (count, p); those of one round of CHAINS are independent, of others nearly so (FORGOTTEN)
-
-    Raises
-    ------
-    SolverError : there are no consistent parameters to start from, or draws do not mix
-
+    Those of one round of CHAINS are independent, of others nearly so (FORGOTTEN). More draws with
+    the same seed begin with the same ones. `spread` is the least σ_S of the links, see `Standard`.
+    Raises a SolverError where there is nothing consistent to start from, or draws do not mix.
     """
     prior, T, mean, root = _untruncated(robot, base, value, covariance, spread)
     links, positive = prior.links, list(prior.positive)
@@ -102,50 +90,42 @@ def _untruncated(
     data, target = whiten @ base.matrix @ T, whiten @ value
     bodies = np.repeat(links, 10) + np.tile(np.arange(10), len(links))
 
-    def weights(looser: float) -> Array:
-        return np.where(np.isin(np.arange(robot.p), bodies), weight / looser, weight)
+    def known(looser: float) -> tuple[Array, Array]:
+        """Return the rows of data and prior, and what they are to be."""
+        own = weight.copy()
+        own[bodies] /= looser
+        return np.vstack([data, np.diag(own)]), np.append(target, own * origin)
 
     def surprise(looser: float) -> float:
         """Return −2 log p(β̂ | σ_S) but for a constant: that of the data, the prior integrated."""
-        known = weights(looser)
-        right = [*target, *(known * origin)]
-        rows = np.column_stack([np.vstack([data, np.diag(known)]), right])
-        diagonal = np.diag(np.linalg.qr(rows, mode='r'))
+        diagonal = np.diag(np.linalg.qr(np.column_stack(known(looser)), mode='r'))
         volume = np.sum(np.log(np.abs(diagonal[:-1]))) + len(bodies) * np.log(looser)
         return float(diagonal[-1] ** 2 + 2.0 * volume)
 
-    weight = weights(min(LOOSER, key=surprise))
-    rows = np.vstack([data, np.diag(weight)])
-    return prior, T, *minimiser_and_root(rows, [*target, *(weight * origin)])
+    return prior, T, *minimiser_and_root(*known(min(LOOSER, key=surprise)))
 
 
 class _Chains:
-    """
-    Chains of w ~ N(0, I) truncated to a possible x = mean + root w.
-
-    The rows of x are svec(S) of each link, then what is at least 0.
-    """
+    """Chains of w ~ N(0, I), x = mean + root w: S ≻ 0 of each link, and what is at least 0."""
 
     def __init__(
         self, mean: Array, root: Array, links: int, start: Array, generator: np.random.Generator
     ) -> None:
         scale, margin = np.ones(len(mean)), np.zeros(len(mean))
-        scale[: 10 * links] = np.tile([1.0 if i == j else np.sqrt(0.5) for i, j in UPPER], links)
+        scale[: 10 * links] = np.tile(np.where(IDENTITY, 1.0, np.sqrt(0.5)), links)
         margin[: 10 * links] = np.tile(LEAST * IDENTITY, links)
         self._mean, self._root = scale * mean - margin, scale[:, None] * root
         self._links, self._generator = links, generator
         self._w = np.tile(start[:, None], CHAINS)
         # Normals of the constraints at the start. Where one is far from the mean, what is left is
         # thin along its normal: directions that are orthogonal to it can be long.
-        self._normals = [*self._root[10 * links :]]
-        rows, (i, j) = np.arange(10), np.array(UPPER).T
-        for block in (rows + 10 * link for link in range(links)):
+        self._normals, (i, j) = [*self._root[10 * links :]], np.array(UPPER).T
+        x = (self._mean + self._root @ start)[: 10 * links].reshape(links, 10)
+        for entries, rows in zip(x, self._root[: 10 * links].reshape(links, 10, -1), strict=True):
             S = np.zeros((4, 4))
-            S[j, i] = (self._mean + self._root @ start)[block]
+            S[j, i] = entries
             thin = np.linalg.eigh(S)[1][:, 0]
-            self._normals.append(
-                (thin[i] * thin[j] * np.where(i == j, 1.0, 2.0)) @ self._root[block]
-            )
+            self._normals.append((thin[i] * thin[j] * np.where(i == j, 1.0, 2.0)) @ rows)
         self._sweeps = 0  # of a round; 0: not known yet
 
     def draw(self) -> Array:
@@ -162,19 +142,16 @@ class _Chains:
                     'raise identification.prior_spread or check the inertias of the URDF'
                 )
             self._run(self._sweeps)
-            memory = max(
-                _memory(before, self._w), _memory(self._root @ before, self._root @ self._w)
-            )
+            x = self._root @ before, self._root @ self._w
+            memory = max(_memory(before, self._w), _memory(*x))
         return self._w
 
     def _run(self, sweeps: int) -> None:
         """Sweep: replace the coordinates of w in a random orthonormal basis one by one."""
         for _ in range(sweeps):
-            some = (
-                self._generator.permutation(self._normals),
-                self._generator.normal(size=(self._root.shape)),
-            )
-            Q = np.linalg.qr(np.vstack(some).T)[0]
+            normals = self._generator.permutation(self._normals)
+            others = self._generator.normal(size=self._root.shape)
+            Q = np.linalg.qr(np.vstack([normals, others]).T)[0]
             y, moves = Q.T @ self._w, self._root @ Q
             x = self._mean[:, None] + self._root @ self._w
             for row, move in zip(y, moves.T, strict=True):
@@ -223,11 +200,10 @@ def _definite(entries: Array) -> npt.NDArray[np.bool_]:
 
 def _memory(before: Array, after: Array) -> float:
     """Compare coordinates (d, CHAINS) at both ends of a round, see FORGOTTEN."""
-    sizes = np.array([before.std(axis=1), after.std(axis=1)])
+    both = np.array([before, after])
+    means, sizes = both.mean(axis=2, keepdims=True), both.std(axis=2)
     if not sizes.all():  # the start of all chains
         return 1.0
-    means = before.mean(axis=1), after.mean(axis=1)
-    products = np.mean((before.T - means[0]) * (after.T - means[1]), axis=0)
-    shifts = (means[1] - means[0]) / sizes[1]
-    change = [products / sizes.prod(axis=0), shifts, 1.0 - sizes[0] / sizes[1]]
+    products, shifts = np.mean(np.prod(both - means, axis=0), axis=1), np.ptp(means, axis=0)[:, 0]
+    change = [products / sizes.prod(axis=0), shifts / sizes[1], 1.0 - sizes[0] / sizes[1]]
     return float(np.abs(change).max())

@@ -10,6 +10,7 @@ base parameter may move by more than ±3 σ either.
 
 from collections.abc import Callable
 import dataclasses
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -53,29 +54,18 @@ SLACK = 0.02
 
 @dataclasses.dataclass(frozen=True)
 class Standard(ReadOnlyArrays):
-    """
-    Physically consistent standard parameters that explain the data, closest to the prior.
+    """Physically consistent standard parameters that explain the data, closest to the prior."""
 
-    Attributes
-    ----------
-    value : (p,)
-    sigma : (p,) their standard deviation; inf where the data determine nothing
-    consistent : (n,) whether each link of `value` is one that a body can have
-    residual : relative residual of `value`, all joints; NaN where it was not computed
-    base_residual : that of the base parameters on the same rows
-    spread : σ_S of the links, relative standard deviation of their prior
-    attainable, obstacle : where no consistent parameters predict as well as wanted, the least
-        residual that any have, and the joint or coupling whose link or drive is in the way
-    findings : the same as a finding
-
-    """
-
-    value: Array
-    sigma: Array
+    value: Array  # (p,)
+    sigma: Array  # (p,) their standard deviation; inf where the data determine nothing
+    # (n,) whether each link of `value` is one that a body can have.
     consistent: npt.NDArray[np.bool_]
+    # Relative residual of `value`, all joints; NaN where it was not computed.
     residual: float = float('nan')
-    base_residual: float = float('nan')
-    spread: float = float('nan')
+    base_residual: float = float('nan')  # that of the base parameters on the same rows
+    spread: float = float('nan')  # σ_S of the links, relative standard deviation of their prior
+    # Where no consistent parameters predict as well as wanted: the least residual that any have,
+    # the joint or coupling whose link or drive is in the way, and both as a finding.
     attainable: float = float('nan')
     obstacle: str = ''
     findings: tuple[Finding, ...] = ()
@@ -100,14 +90,14 @@ class _ConsistentFit:
         starts = dict(zip(robot.links, robot.first_columns.tolist(), strict=True))
         positive = nonnegative_columns(robot)
         prior = BodyPrior(
-            robot.prior,
-            robot.first_columns.tolist(),
-            [k for k in positive if robot.parameters[k].joint != without],
-            looser * prior_sigma(robot),
-            looser * self.spread,
-            self.margin,
-            [starts[without]] if without in starts else [],
-            self.spread,
+            value=robot.prior,
+            links=robot.first_columns.tolist(),
+            positive=[k for k in positive if robot.parameters[k].joint != without],
+            sigma=looser * prior_sigma(robot),
+            link_sigma=looser * self.spread,
+            margin=self.margin,
+            free=[starts[without]] if without in starts else [],
+            centre_sigma=self.spread,
         )
         factor, target, noise = self.data
         return consistent_parameters(factor, target, prior, noise)
@@ -125,84 +115,64 @@ def standard_parameters(
     Return consistent parameters, pulled to the prior as strongly as the data allow.
 
     That is as far as the residual is within the tolerance, and base parameters within ±3 σ.
-
     The data are weighted as the estimate weighted them. Where constraints are active this leaves
     joints with large torques more than it has to: the unweighted sum of squares, which the
     relative residual measures, takes over where only it stays within the tolerance, and after
     it the same with bodies that may be thinner. What these leave is what is attainable.
 
-    Parameters
-    ----------
-    system : rows to predict; None: the pull stays at `spread`
-    spread : σ_S of the tightest pull
-    tolerance : largest increase of the residual over that of the base parameters, relative
-
+    Without a system, rows to predict, the pull stays the tightest, of σ_S = `spread`. `tolerance`
+    is the largest increase of the residual over that of the base parameters, relative.
     """
-
-    def standard(found: Consistent, looser: float = 1.0) -> Standard:
-        links = physically_consistent_links(found.value, robot.first_columns)
-        return Standard(found.value, found.sigma, links, spread=looser * spread)
-
     weighted = _ConsistentFit(robot, _by_estimate(base, estimate, system), spread)
     tight = weighted(1.0)
     if system is None:
-        return standard(tight)
-    R = _triangular(system)
+        links = physically_consistent_links(tight.value, robot.first_columns)
+        return Standard(tight.value, tight.sigma, links, spread=spread)
+    R, sigma = _triangular(system), np.maximum(np.sqrt(np.diag(estimate.covariance)), 1e-300)
 
-    sigma = np.maximum(np.sqrt(np.diag(estimate.covariance)), 1e-300)
-
-    def cost(found: Consistent) -> tuple[float, float]:
+    def cost(found: Consistent) -> Array:
         """Return the residual, and by how many σ a base parameter moves at most."""
         value = base.of(found.value)
-        return _relative(R, value), float(np.max(np.abs(value - estimate.value) / sigma))
+        return np.array([_relative(R, value), np.max(np.abs(value - estimate.value) / sigma)])
 
-    def tried(
-        fit: _ConsistentFit, looser: float = LOOSEST, without: str = ''
-    ) -> tuple[float, float]:
+    def tried(fit: _ConsistentFit, looser: float = LOOSEST, without: str = '') -> Array:
         """Return the cost of a pull; infinite where the solver finds nothing."""
         try:
             return cost(fit(looser, without))
         except SolverError:
-            return float('inf'), float('inf')
-
-    (first, moved), reference = cost(tight), _relative(R, estimate.value)
-    limit = max((1.0 + tolerance) * reference, NEGLIGIBLE)
+            return np.full(2, np.inf)
 
     def near(fit: _ConsistentFit) -> float:
         """Return how far base parameters may move: constraints alone may move them farther."""
-        return max(NEAR, (1.0 + SLACK) * tried(fit)[1])
+        return max(NEAR, (1.0 + SLACK) * float(tried(fit)[1]))
 
-    if first <= limit and (moved <= NEAR or moved <= near(weighted)):
-        return dataclasses.replace(standard(tight), residual=first, base_residual=reference)
-    plain = dataclasses.replace(weighted, data=_unweighted(base, estimate, R, system.penalty))
-    thin = dataclasses.replace(plain, margin=THIN)
-    attainable, obstacle, rest = float('nan'), '', float('nan')
-    for fit in (weighted, plain, thin):
-        if tried(fit)[0] <= limit:
-            break
-    else:
-        fit, attainable = weighted, min(tried(plain)[0], tried(thin)[0], first)
-        limit = (1.0 + SLACK) * tried(weighted)[0]
-        owners = dict.fromkeys(p.joint for p in robot.parameters)  # couplings too
-        without = {k: min(tried(f, without=k)[0] for f in (thin, weighted)) for k in owners}
-        obstacle, rest = min(without.items(), key=lambda item: item[1])
-    limits = limit, near(fit)
-    looser = _least(
-        lambda pull: all(c <= m for c, m in zip(tried(fit, pull), limits, strict=True))
-    )
-    result = dataclasses.replace(
-        standard(fit(looser), looser), base_residual=reference, attainable=attainable,
-        obstacle=obstacle,
-    )  # fmt: skip
-    result = dataclasses.replace(result, residual=_relative(R, base.of(result.value)))
-    if not obstacle:
-        return result
-    # No body that can exist explains the data; what is left without the joint in the way.
-    note = finding(
-        'not_physical', [obstacle], robot=robot.name, residual=result.residual,
-        base=reference, attainable=attainable, without=rest,
-    )  # fmt: skip
-    return dataclasses.replace(result, findings=(note,))
+    first, moved = cost(tight)
+    known: dict[str, Any] = {'base_residual': _relative(R, estimate.value)}
+    limit = max((1.0 + tolerance) * known['base_residual'], NEGLIGIBLE)
+    found, looser = tight, 1.0
+    if first > limit or (moved > NEAR and moved > near(weighted)):
+        plain = dataclasses.replace(weighted, data=_unweighted(base, estimate, R, system.penalty))
+        thin = dataclasses.replace(plain, margin=THIN)
+        for fit in (weighted, plain, thin):
+            if tried(fit)[0] <= limit:
+                break
+        else:
+            # No body that can exist explains the data; what is left without the joint in the way.
+            fit, limit = weighted, (1.0 + SLACK) * tried(weighted)[0]
+            owners = dict.fromkeys(p.joint for p in robot.parameters)  # couplings too
+            rest = {k: min(tried(f, without=k)[0] for f in (thin, weighted)) for k in owners}
+            known['attainable'] = float(min(tried(plain)[0], tried(thin)[0], first))
+            known['obstacle'] = min(rest, key=lambda joint: rest[joint])
+        limits = np.array([limit, near(fit)])
+        looser = _least(lambda pull: bool(np.all(tried(fit, pull) <= limits)))
+        found = fit(looser)
+    known['residual'] = residual = _relative(R, base.of(found.value))
+    if 'obstacle' in known:
+        values = {'base': known['base_residual'], 'attainable': known['attainable']}
+        values |= {'robot': robot.name, 'residual': residual, 'without': rest[known['obstacle']]}
+        known['findings'] = (finding('not_physical', [known['obstacle']], **values),)
+    links = physically_consistent_links(found.value, robot.first_columns)
+    return Standard(found.value, found.sigma, links, spread=looser * spread, **known)
 
 
 def _least(fits: Callable[[float], bool]) -> float:
@@ -214,16 +184,10 @@ def _least(fits: Callable[[float], bool]) -> float:
     return float(np.exp(high))
 
 
-def nonnegative_columns(robot: Robot) -> list[int]:
-    """Columns of rotor inertias and friction coefficients that cannot be negative."""
-    return [k for k, p in enumerate(robot.parameters) if p.symbol in NONNEGATIVE]
-
-
 def _triangular(system: System) -> Array:
     """Return R of all rows of [W Y], unweighted: ‖Y − W χ‖ = ‖R [−χ; 1]‖."""
     R = np.zeros((0, len(system.names) + 1))
-    for joint in range(len(system.joints)):
-        W, Y = system.rows(joint)
+    for W, Y in system.blocks:
         R = np.asarray(np.linalg.qr(np.vstack([R, np.column_stack([W, Y])]), mode='r'))
     return R
 
@@ -243,11 +207,11 @@ def _by_estimate(base: BaseParameters, estimate: Estimate, system: System | None
     """
     inflation = _inflation(estimate)
     if system is not None and (penalty := system.penalty) is not None:
-        rows = [k * system.rows(j)[0] for j, k in enumerate(penalty.weights)]
+        rows = [k * w for k, (w, _) in zip(penalty.weights, system.blocks, strict=True)]
         normal = penalty.curvature + sum(w.T @ w for w in rows)
         root = _root(normal / (penalty.noise * inflation))
-        return _data(root, base, root @ estimate.value, estimate)
-    root = whitening(estimate.classical) / np.sqrt(inflation)
+    else:
+        root = whitening(estimate.classical) / np.sqrt(inflation)
     return _data(root, base, root @ estimate.value, estimate)
 
 
@@ -259,11 +223,10 @@ def _unweighted(
     squares = float(np.sum((R[:, -1] - R[:, :-1] @ estimate.value) ** 2))
     freedom = max(float(estimate.rows.sum()) - len(estimate.value), 1.0)
     R = R / max(float(np.sqrt(squares / freedom * inflation)), 1e-300)
-    root, target = R[:, :-1], R[:, -1]
     if penalty is not None:
         pulled = _root(penalty.curvature / (penalty.noise * inflation))
-        root, target = np.vstack([root, pulled]), np.append(target, pulled @ estimate.value)
-    return _data(root, base, target, estimate)
+        R = np.vstack([R, np.column_stack([pulled, pulled @ estimate.value])])
+    return _data(R[:, :-1], base, R[:, -1], estimate)
 
 
 def _root(normal: Array) -> Array:
@@ -278,22 +241,19 @@ def _data(root: Array, base: BaseParameters, target: Array, estimate: Estimate) 
 
 
 def _inflation(estimate: Estimate) -> float:
-    """
-    Return by how much more the variance of rows is than a white residual's.
-
-    Correlated rows count as far as they are independent, and none as more exact than NEGLIGIBLE:
-    the solver takes what is nearly an equation for infeasible.
-    """
+    """Return by how much more the variance of rows is than a white residual's."""
+    # The solver takes what is nearly an equation for infeasible.
     exact = max(1.0, NEGLIGIBLE / max(estimate.total_residual, 1e-300))
     return float(estimate.rows.sum()) / effective_sample_size(estimate) * exact**2
 
 
-def prior_sigma(robot: Robot) -> Array:
-    """
-    Return the standard deviation of the prior of what is not a link's inertia.
+def nonnegative_columns(robot: Robot) -> list[int]:
+    """Columns of rotor inertias and friction coefficients that cannot be negative."""
+    return [k for k, p in enumerate(robot.parameters) if p.symbol in NONNEGATIVE]
 
-    A stiffness that the configuration does not give has no prior.
-    """
+
+def prior_sigma(robot: Robot) -> Array:
+    """Return σ (p,) of the prior beside links, inf of stiffnesses that are not configured."""
     symbols = np.array([p.symbol for p in robot.parameters])
     unknown = np.isin(symbols, ('K', *OF_POSITION)) & (robot.prior == 0.0)
     known = np.maximum(PRIOR_RELATIVE_SIGMA * np.abs(robot.prior), MIN_PRIOR_SIGMA)

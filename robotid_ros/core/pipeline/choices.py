@@ -57,43 +57,43 @@ def choose_model(
     recording: RecordingOrChunks, robot: Robot, settings: IdentificationSettings
 ) -> ModelChoice:
     """Choose what is open, of several logs by all of them, of chunks by the first that moves."""
-    fixed = without_choice(settings)
-    if not is_open(robot, settings):
+    fixed, signals = without_choice(settings), settings.signals
+    decided = settings.model != MIXED or settings.method != 'auto' or signals.averaging
+    is_open = any(robot.open_friction) or robot.effort_kind == 'auto'
+    if decided or not is_open or isinstance(robot, ElasticRobot):
         return ModelChoice(recording, robot, fixed)
+    longest = longest_log(recording)
+    logs: Sequence[RecordingOrChunks] = [longest]
     if isinstance(recording, LogSet) and recording.in_memory:
-        looked_at = [log for log in recording.logs if isinstance(log, Recording)]
-    else:
-        log = longest_log(recording)
-        if isinstance(log, Recording):
-            looked_at = [log]
-        else:
-            chunks, read = iter(log), list[Recording]()
-            for chunk in chunks:
-                # What can be read again need not be kept.
-                read = [*read, chunk] if chunks is recording else [chunk]
-                if motion_start(chunk) is not None:
-                    break
-            # An iterator has given its first chunks away; what can be read again starts anew.
-            recording = chain(read, chunks) if chunks is recording else recording
-            looked_at = read[-1:]
-    if not looked_at:  # a motion that ended before its first chunk
-        return ModelChoice(recording, robot, fixed)
-    signals = settings.signals
+        logs = recording.logs
+    looked_at = [log for log in logs if isinstance(log, Recording)]
+    if not isinstance(longest, Recording):
+        chunks = iter(longest)
+        for chunk in chunks:
+            # What can be read again need not be kept.
+            looked_at = [*looked_at, chunk] if chunks is recording else [chunk]
+            if motion_start(chunk) is not None:
+                break
+        if not looked_at:  # a motion that ended before its first chunk
+            return ModelChoice(recording, robot, fixed)
+        # An iterator has given its first chunks away; what can be read again starts anew.
+        recording = chain(looked_at, chunks) if chunks is recording else recording
+        looked_at = looked_at[-1:]
     if signals.rows == 'auto':
         signals = dataclasses.replace(signals, rows='every')
     try:
-        parts, filters, notes = choose_filters([_part(r) for r in looked_at], robot, signals)
+        parts, filters, notes = choose_filters(
+            [_from_its_motion(each) for each in looked_at], robot, signals
+        )
         signals = dataclasses.replace(signals, cutoff=filters.cutoff, band=filters.band)
-        model, gravity = choose_from(parts, robot, filters)
+        model, gravity = choose_gravity(parts, robot, filters)
     except (RobotIdError, np.linalg.LinAlgError) as error:
         # Where plain friction cannot be identified either, it says what is wrong.
         note = finding('model_not_chosen', reason=str(error))
         return ModelChoice(recording, robot, fixed, notes=(note,))
-    robot = dataclasses.replace(
-        robot, model=model.robot.model, effort_kind=model.robot.effort_kind
-    )
     if not any(robot.open_friction):
-        return ModelChoice(recording, robot, fixed, model, gravity)
+        chosen = {'model': model.robot.model, 'effort_kind': model.robot.effort_kind}
+        return ModelChoice(recording, dataclasses.replace(robot, **chosen), fixed, model, gravity)
     if notes is not None:
         signals = dataclasses.replace(signals, time_offset=False)
     settings = dataclasses.replace(settings, method=MIXED, signals=signals)
@@ -110,16 +110,16 @@ def choose_filters(
     Returns the recordings without the delays of their efforts, the settings for these, and, where
     there was no delay to remove, what was noted of delays; else None.
     """
-    rate = min(recording.rate for recording in recordings)
-    base = base_parameters(robot)
+    rate, base = min(recording.rate for recording in recordings), base_parameters(robot)
+
+    def observed(logs: Sequence[Recording], cutoff: float, band: float) -> list[Part]:
+        chosen = dataclasses.replace(signals, cutoff=cutoff, band=band)
+        return [prepare_without_delay(log, robot, base, chosen) for log in logs]
 
     judging = min(JUDGING, LARGEST_BAND * rate)
-    wanted = dataclasses.replace(signals, cutoff=JUDGING_POSITIONS * judging, band=judging)
-    judged = [prepare_without_delay(r, robot, base, wanted) for r in recordings]
-    prompt = [
-        remove_delay(r, each.delays, signals.stamps)
-        for r, each in zip(recordings, judged, strict=True)
-    ]
+    judged = observed(recordings, JUDGING_POSITIONS * judging, judging)
+    pairs = zip(recordings, judged, strict=True)
+    prompt = [remove_delay(log, each.delays, signals.stamps) for log, each in pairs]
     notes = None
     if not any(each.delays for each in judged):
         # What looks like a delay with other filters only is an error of the model.
@@ -127,42 +127,41 @@ def choose_filters(
     signals = dataclasses.replace(signals, time_offset=False)
     if signals.cutoff:
         return prompt, signals, notes
-
-    def observed(cutoff: float, band: float) -> list[Part]:
-        chosen = dataclasses.replace(signals, cutoff=cutoff, band=band)
-        return [prepare_without_delay(r, robot, base, chosen) for r in prompt]
-
-    wider = [signals.band] if signals.band else list(BANDS)
+    wider = [signals.band] if signals.band else BANDS
     bands = dict.fromkeys(min(band, LARGEST_BAND * rate) for band in wider)
-    pairs = [(min(POSITIONS * band, LARGEST_CUTOFF * rate), band) for band in bands]
-    pairs.append((0.0, signals.band))  # from the motion
-    errors = {pair: plain_errors(observed(*pair), judged) for pair in pairs}
+    tried = [(min(POSITIONS * band, LARGEST_CUTOFF * rate), band) for band in bands]
+    tried.append((0.0, signals.band))  # from the motion
+    errors = {pair: plain_errors(observed(prompt, *pair), judged) for pair in tried}
     errors = {pair: own for pair, own in errors.items() if len(own)}
-    best = next(iter(errors), pairs[0])
+    best = next(iter(errors), tried[0])
     for pair, own in errors.items():
         if gains_clearly(own, errors[best]):
             best = pair
     return prompt, dataclasses.replace(signals, cutoff=best[0], band=best[1]), notes
 
 
-def choose_from(
+def choose_gravity(
     recordings: Sequence[Recording], robot: Robot, signals: SignalSettings
 ) -> tuple[MixedModel, tuple[Finding, ...]]:
-    """
-    Choose the mixed model of some recordings, without gravity where the efforts hold none.
+    """Choose the mixed model, and note it where the efforts hold no gravity."""
 
-    Returns the model, and a finding where it is without gravity; raises a RobotIdError where a
-    recording cannot be used.
-    """
-    model = _chosen(recordings, robot, signals)
+    def chosen(robot: Robot, beat: Array | None = None) -> MixedModel | None:
+        base = base_parameters(robot)
+        parts = [prepare_without_delay(r, robot, base, signals) for r in recordings]
+        instants = [at_instants(r, robot, base, signals) for r in recordings]
+        return choose(parts, instants, robot, base, beat)
+
+    model = chosen(robot)
     assert model is not None
     if robot.effort_kind != 'auto' or not robot.gravity.any():
         return model, ()
-    pinocchio_model = robot.model.copy()
-    pinocchio_model.gravity.linear = np.zeros(3)
-    weightless = dataclasses.replace(robot, model=pinocchio_model, effort_kind='without_gravity')
-    # With plain friction, too: springs may stand in for gravity.
-    other = _chosen(recordings, weightless, signals, model.shrinkage.plain_errors)
+    weightless = robot.model.copy()
+    weightless.gravity.linear = np.zeros(3)
+    other = chosen(
+        dataclasses.replace(robot, model=weightless, effort_kind='without_gravity'),
+        # With plain friction, too: springs may stand in for gravity.
+        model.shrinkage.plain_errors,
+    )
     if other is None:
         return model, ()
     with_gravity, without = model.shrinkage.residual, other.shrinkage.residual
@@ -172,27 +171,6 @@ def choose_from(
     if not (clear and known) or without > GRAVITY_FREE * with_gravity:
         return model, ()
     return other, (finding('no_gravity', without=without, with_gravity=with_gravity),)
-
-
-def _chosen(
-    recordings: Sequence[Recording],
-    robot: Robot,
-    signals: SignalSettings,
-    beat: Array | None = None,
-) -> MixedModel | None:
-    base = base_parameters(robot)
-    parts = [prepare_without_delay(r, robot, base, signals) for r in recordings]
-    instants = [at_instants(r, robot, base, signals) for r in recordings]
-    return choose(parts, instants, robot, base, beat)
-
-
-def is_open(robot: Robot, settings: IdentificationSettings) -> bool:
-    """Tell whether the configuration leaves anything to choose."""
-    if isinstance(robot, ElasticRobot) or settings.model != MIXED:
-        return False
-    if settings.method != 'auto' or settings.signals.averaging:
-        return False
-    return any(robot.open_friction) or robot.effort_kind == 'auto'
 
 
 def without_choice(settings: IdentificationSettings) -> IdentificationSettings:
@@ -207,7 +185,7 @@ def motion_start(recording: Recording) -> int | None:
     return int(np.argmax(away.any(axis=1))) if away.any() else None
 
 
-def _part(recording: Recording) -> Recording:
+def _from_its_motion(recording: Recording) -> Recording:
     """Return what is looked at: from where something moves."""
     count, time = len(recording.time), recording.time
     if count <= LONGEST_LOOK:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 import contextlib
 import dataclasses
 from itertools import product
@@ -17,7 +17,7 @@ from ...exceptions import (
     RecordingError,
     UnknownNameError,
 )
-from ..arrays import Array, rms
+from ..arrays import rms
 from ..excitation.trajectory import Motion
 from ..finding_codes import finding
 from ..findings import Finding
@@ -29,14 +29,12 @@ from ..parameters.standard import basic_solution
 from ..regression.delays import prepare_without_delay
 from ..regression.estimate import agreement, Estimate
 from ..regression.estimators import add_reference_instruments, fit, MIXED
-from ..regression.goodness_of_fit import Validation
-from ..regression.observation_system import Factors, observe, Observed, Rows, System
-from ..replay.convergence_history import History, Iteration
+from ..regression.observation_system import observe, Observed, Rows, System
+from ..replay.convergence_history import History
 from ..replay.didim import describe_iteration, fit_with_simulated_instruments, identify_closed_loop
 from ..signals.recording import Recording
 from ..signals.samples import Samples
 from .observation import LogSet, observe_recording, RecordingOrChunks, short_names
-from .validation import validate_system
 
 Progress = Callable[[str], None]
 # Methods that need all rows at once, not triangular factors of them; that simulate or instrument
@@ -52,22 +50,12 @@ LARGE_RESIDUAL, MANY_TIMES = 0.1, 2.0
 
 @dataclasses.dataclass(frozen=True)
 class Estimation(Observed[System]):
-    """
-    Base parameters of a recording, with the samples and rows that they come from.
-
-    Attributes
-    ----------
-    system : that was solved
-    estimate : of the base parameters
-    remarks : findings on the estimate
-    history : of an iterative method, or None
-
-    """
+    """Base parameters of a recording, with the samples, and the system that was solved."""
 
     _: dataclasses.KW_ONLY
-    estimate: Estimate
-    remarks: tuple[Finding, ...] = ()
-    history: History | None = None
+    estimate: Estimate  # of the base parameters
+    remarks: tuple[Finding, ...] = ()  # findings on the estimate
+    history: History | None = None  # of an iterative method, or None
 
     def less_shrunk(self) -> Estimation:
         """Return what is left for plain friction, of a mixed model; else all as it is."""
@@ -82,32 +70,18 @@ class Estimation(Observed[System]):
             estimate=self.estimate.select(np.flatnonzero(~gone)),
         )
 
-    @property
-    def motions(self) -> list[Motion]:
-        """Motions that the recording shows: of a long one, or of several, those in memory."""
-        samples = self.samples
-        if len(self.sampled_systems) == 1:
-            return [Motion(samples.q, samples.dq, samples.ddq)]
-        return [
+    def motions(self) -> tuple[list[Motion], float]:
+        """Return the motions in memory, and the usual time between two of their samples [s]."""
+        samples, systems = self.samples, self.sampled_systems
+        if len(systems) == 1:
+            return [Motion(samples.q, samples.dq, samples.ddq)], 1.0 / samples.rate
+        motions = [
             Motion(rows.q, rows.dq, np.gradient(rows.dq, rows.time, axis=0))
-            for rows in self.sampled_systems
+            for rows in systems
             if rows.q is not None and rows.dq is not None and len(rows.time) > 1
         ]
-
-    @property
-    def period(self) -> float:
-        """Usual time between two samples of the motions [s]."""
-        if len(self.sampled_systems) == 1:
-            return 1.0 / self.samples.rate
-        steps = [step for rows in self.sampled_systems for step in np.diff(rows.time)]
-        return float(np.median(steps)) if steps else 0.0
-
-    def fitted(self, robot: Robot, base: BaseParameters) -> Validation:
-        """Compare the torques of the rows in memory with those of the estimate."""
-        value = self.estimate.value
-        return Validation.concatenate(
-            [validate_system(rows, robot, base, value) for rows in self.sampled_systems]
-        )
+        steps = np.concatenate([np.diff(rows.time) for rows in systems])
+        return motions, float(np.median(steps)) if steps.size else 0.0
 
 
 def check_method(
@@ -116,19 +90,19 @@ def check_method(
     """
     Check that what is asked for can be had of what was recorded.
 
-    Raises
-    ------
-    ConfigurationError : it needs one log, and there are several
-    RecordingError : it needs the whole recording, which comes in chunks
-
+    Raises a ConfigurationError where it needs one log or rigid joints, a RecordingError where it
+    needs the whole of a recording that comes in chunks.
     """
-    several = isinstance(recording, LogSet)
-    methods = OF_ONE_LOG if several else WHOLE
-    asked = settings.method in methods
-    if isinstance(recording, Recording) or not (asked or isinstance(robot, ElasticRobot)):
+    method, elastic = settings.method, isinstance(robot, ElasticRobot)
+    if elastic and method in (*SIMULATED, 'both'):
+        raise ConfigurationError(
+            f"method '{method}' replays rigid robots: use 'wls', or empty robot.elastic.joints"
+        )
+    asked = method in (OF_ONE_LOG if isinstance(recording, LogSet) else WHOLE)
+    if isinstance(recording, Recording) or not (asked or elastic):
         return
-    what = f"method '{settings.method}'" if asked else 'an elastic robot'
-    if several:
+    what = f"method '{method}'" if asked else 'an elastic robot'
+    if isinstance(recording, LogSet):
         raise ConfigurationError(
             f"{what} takes one log and not several: give the longest one, or use method 'wls'"
         )
@@ -150,62 +124,34 @@ def estimate_base_parameters(
     Estimate the base parameters from a recording in memory, in chunks, or of several logs.
 
     `progress` is called with the name of each step; penalties of `mixed` count with its method.
-
-    Raises
-    ------
-    RecordingError : the recording cannot be used, or the method needs all of it at once
-    RankDeficientError : the motion leaves parameters undetermined
-
+    Raises a RecordingError where the recording cannot be used, or the method needs all of it at
+    once, a RankDeficientError where the motion leaves parameters undetermined.
     """
     check_method(recording, robot, settings)
     whole = settings.method in WHOLE or isinstance(robot, ElasticRobot)
+    attach = mixed.attach if mixed is not None and settings.method == MIXED else lambda s: s
     try:
         observed = observe_recording(recording, robot, base, settings.signals, whole)
-        samples, sampled, notes = observed.samples, observed.sampled_systems, observed.notes
-        check_deflections(samples, robot)
+        sampled, notes = observed.sampled_systems, observed.notes
+        check_deflections(observed.samples, robot)
         progress('estimating')
-
-        def penalised(system: System) -> System:
-            """Return the system with the penalties of a mixed model where they count."""
-            used = mixed is not None and settings.method == MIXED
-            return mixed.attach(system) if used and mixed is not None else system
-
-        system, history = penalised(as_asked(observed.system, settings)), None
-        remarks = list[Finding]()
-        if settings.method in SIMULATED and isinstance(recording, Recording):
-            system, estimate, history = _fit_by_simulation(
-                recording, samples, system, robot, base, settings, progress
-            )
-            remarks = list(history.findings)
-        elif settings.method == 'iv' and not isinstance(robot, ElasticRobot):
-            assert isinstance(recording, Recording) and isinstance(system, Rows)
-            system, estimate, remarks = _fit_by_instruments(
-                recording, samples, system, robot, base, settings
-            )
-        else:
-            # The instruments of springs follow from a weighted fit.
-            method = 'wls' if settings.method == 'iv' else settings.method
-            estimate = fit(system, method, settings.iterations)
+        system = attach(as_asked(observed.system, settings))
+        system, estimate, remarks, history = _fit(
+            recording, observed.samples, system, robot, base, settings, progress
+        )
         if isinstance(recording, LogSet):
-            parts = [penalised(part.system) for part in observed.parts]
-            remarks += _disagreement(recording, parts, estimate.value)
-            remarks += _agreement(recording, parts, estimate)
-        elif isinstance(system, Factors):
-            notes = (*notes, finding('long_recording', count=len(sampled)))
-        elif isinstance(recording, Recording) and isinstance(system, Rows):
-            if settings.method not in SIMULATED:
-                remarks += second_encoder_warnings(recording, robot)
-                if isinstance(robot, ElasticRobot):
-                    if estimate.method == 'wls':
-                        system, estimate = fit_with_instruments(system, robot, estimate)
-                    remarks += spring_warnings(system, robot, estimate)
+            parts = [attach(part.system) for part in observed.parts]
+            remarks = [*remarks, *_agreement(recording, parts, estimate)]
+        elif isinstance(system, Rows):
             sampled = (system,)
+        else:
+            notes = (*notes, finding('long_recording', count=len(sampled)))
     except RankDeficientError as error:
         weak = {name.removesuffix('R') for name in error.names}
         joints = dict.fromkeys(p.joint for p in robot.parameters if p.name in weak)
         raise RankDeficientError(error.names, error.singular_values, tuple(joints)) from error
     return Estimation(
-        system, samples, sampled, observed.delays, notes,
+        system, observed.samples, sampled, observed.delays, notes,
         estimate=estimate, remarks=tuple(remarks), history=history,
     )  # fmt: skip
 
@@ -216,91 +162,87 @@ def as_asked(system: System, settings: IdentificationSettings) -> System:
     return system if counted else dataclasses.replace(system, D=None)
 
 
-def _fit_by_instruments(
-    recording: Recording,
-    samples: Samples,
-    system: Rows,
-    robot: Robot,
-    base: BaseParameters,
-    settings: IdentificationSettings,
-) -> tuple[Rows, Estimate, list[Finding]]:
-    """Fit by instruments of the simulated motion; of the reference where none is simulated."""
-    try:
-        if robot.load_dependent:
-            raise ConfigurationError("friction 'load_coulomb' is not simulated")
-        found = fit_with_simulated_instruments(
-            recording, samples, system, robot, base, settings.replay, settings.iterations
-        )
-        return *found, []
-    except (ConfigurationError, ControllerError, DivergenceError, UnknownNameError) as error:
-        system = add_reference_instruments(system, samples, recording, robot, base)
-        note = finding('reference_instruments', reason=str(error))
-        return system, fit(system, 'iv', settings.iterations), [note]
-
-
-def _fit_by_simulation(
-    recording: Recording,
+def _fit(
+    recording: RecordingOrChunks,
     samples: Samples,
     system: System,
     robot: Robot,
     base: BaseParameters,
     settings: IdentificationSettings,
     progress: Progress,
-) -> tuple[System, Estimate, History]:
-    """Fit along a simulated motion; the replay knows its delays and takes efforts as recorded."""
-    method, replay = settings.method, settings.replay
-
-    def report(iteration: Iteration) -> None:
-        progress(describe_iteration(iteration, method))
-
-    result = identify_closed_loop(recording, robot, base, replay, samples, report, method)
-    estimate, history = result.estimate, result.history
-    if method == 'didim':
-        return result.system, estimate, history
-    # Sensitivities predict no torque: the rows of the measured motion judge the parameters.
-    errors = [y - w @ estimate.value for w, y in map(system.rows, range(robot.n))]
-    estimate = dataclasses.replace(
-        estimate,
-        method='ml',
-        residual=system.relative_residual(estimate.value),
-        total_residual=system.total_residual(estimate.value),
-        sigma_torque=np.array([np.linalg.norm(e) / max(len(e), 1) ** 0.5 for e in errors]),
-    )
-    return system, estimate, history
-
-
-def _disagreement(logs: LogSet, parts: list[System], value: Array) -> list[Finding]:
-    """Name the logs that the base parameters (b,) predict far worse than their own do."""
-    worse = []
-    for name, system in zip(short_names(logs.logs), parts, strict=True):
-        rows = [system.rows(joint) for joint in range(len(system.joints))]
-        W, Y = (np.concatenate([pair[k] for pair in rows]) for k in (0, 1))
-        own = system.total_residual(np.linalg.lstsq(W, Y, rcond=None)[0])
-        share = system.total_residual(value)
-        if share > max(LARGE_RESIDUAL, MANY_TIMES * own):
-            worse.append((name, share, own))
-    if not worse:
-        return []
-    far, shares, alone = zip(*worse, strict=True)
-    return [finding('logs_far_apart', logs=far, shares=shares, own=alone)]
+) -> tuple[System, Estimate, Sequence[Finding], History | None]:
+    """Return the system that was solved, its estimate, findings on it, and the iterations."""
+    method, iterations, replay = settings.method, settings.iterations, settings.replay
+    if not (isinstance(recording, Recording) and isinstance(system, Rows)):
+        return system, fit(system, method, iterations), [], None
+    if method in SIMULATED:
+        # The replay knows its delays and takes efforts as recorded.
+        result = identify_closed_loop(
+            recording, robot, base, replay, samples,
+            lambda iteration: progress(describe_iteration(iteration, method)), method,
+        )  # fmt: skip
+        estimate, history = result.estimate, result.history
+        if method == 'didim':
+            return result.system, estimate, history.findings, history
+        # Sensitivities predict no torque: the rows of the measured motion judge the parameters.
+        errors = [y - w @ estimate.value for w, y in map(system.rows, range(robot.n))]
+        estimate = dataclasses.replace(
+            estimate,
+            method='ml',
+            residual=system.relative_residual(estimate.value),
+            total_residual=system.total_residual(estimate.value),
+            sigma_torque=np.array([np.linalg.norm(e) / max(len(e), 1) ** 0.5 for e in errors]),
+        )
+        return system, estimate, history.findings, history
+    remarks = second_encoder_warnings(recording, robot)
+    if isinstance(robot, ElasticRobot):
+        # The instruments of springs follow from a weighted fit.
+        estimate = fit(system, 'wls' if method == 'iv' else method, iterations)
+        if estimate.method == 'wls':
+            system, estimate = fit_with_instruments(system, robot, estimate)
+        return system, estimate, [*remarks, *spring_warnings(system, robot, estimate)], None
+    if method != 'iv':
+        return system, fit(system, method, iterations), remarks, None
+    try:
+        if robot.load_dependent:
+            raise ConfigurationError("friction 'load_coulomb' is not simulated")
+        system, estimate = fit_with_simulated_instruments(
+            recording, samples, system, robot, base, replay, iterations
+        )
+    except (ConfigurationError, ControllerError, DivergenceError, UnknownNameError) as error:
+        # Instruments of the reference, where no motion is simulated.
+        system = add_reference_instruments(system, samples, recording, robot, base)
+        estimate = fit(system, 'iv', iterations)
+        remarks = [finding('reference_instruments', reason=str(error)), *remarks]
+    return system, estimate, remarks, None
 
 
 def _agreement(logs: LogSet, parts: list[System], estimate: Estimate) -> list[Finding]:
-    """Test whether the logs by themselves agree on the parameters, within their σ."""
-    own, names = list[Estimate](), list[str]()
+    """Name logs that are predicted far worse than by their own fit; test whether those agree."""
+    far, own = list[tuple[str, float, float]](), list[tuple[str, Estimate]]()
     for name, system in zip(short_names(logs.logs), parts, strict=True):
+        rows = [system.rows(joint) for joint in range(len(system.joints))]
+        W, Y = (np.concatenate([pair[k] for pair in rows]) for k in (0, 1))
+        alone = system.total_residual(np.linalg.lstsq(W, Y, rcond=None)[0])
+        share = system.total_residual(estimate.value)
+        if share > max(LARGE_RESIDUAL, MANY_TIMES * alone):
+            far.append((name, share, alone))
         with contextlib.suppress(RankDeficientError):
-            own.append(fit(system, estimate.method))
-            names.append(name)
+            own.append((name, fit(system, estimate.method)))
+    remarks = list[Finding]()
+    if far:
+        names, shares, alones = zip(*far, strict=True)
+        remarks.append(finding('logs_far_apart', logs=names, shares=shares, own=alones))
     if len(own) < 2:
-        return [finding('agreement_not_tested')]
-    values, sigmas = (np.array([getattr(e, k) for e in own]) for k in ('value', 'sigma'))
+        return [*remarks, finding('agreement_not_tested')]
+    values, sigmas = (np.array([getattr(e, k) for _, e in own]) for k in ('value', 'sigma'))
     p, place, session = agreement(values, sigmas)
     test = {'p': p, 'parameter': estimate.names[place]}
     if p > SIGNIFICANT:
-        return [finding('logs_agree', **test)]
-    figures = {'logs': names, 'values': values[:, place], 'sigmas': sigmas[:, place]}
-    return [finding('logs_disagree', outlier=names[session], **figures, **test)]
+        return [*remarks, finding('logs_agree', **test)]
+    test |= {'logs': [name for name, _ in own], 'outlier': own[session][0]}
+    figures = {'values': values[:, place], 'sigmas': sigmas[:, place]}
+    return [*remarks, finding('logs_disagree', **test, **figures)]
 
 
 # Most iterations, and the relative change of the links' torques that ends them: each step is some
@@ -317,12 +259,8 @@ def iterate_friction_load(
     τ_f = Fl |τ_l| sign(dq) with τ_l = W_l χ_l, the torque of the links (Hamon, Gautier and Garrec
     2010), is a product of parameters. With the load of an earlier estimate, at first the URDF's,
     it is linear; the estimate gives the next load, until both agree. A rotor inertia that is
-    regrouped with a link's counts as load. Returns the robot, and notes on what was not possible.
-
-    Raises
-    ------
-    ConfigurationError : such friction is asked of springs, or of a closed-loop simulation
-
+    regrouped with a link's counts as load. Returns the robot, and notes on what was not possible;
+    raises a ConfigurationError of springs, and of methods that simulate the loop.
     """
     if not robot.load_dependent:
         return robot, []
@@ -374,15 +312,8 @@ def fit_with_instruments(
     with itself: every spring is estimated softer than it is. In Z the deflection that the link's
     torque predicts, −(W χ − W_K K)/K, replaces the measured one, until it converges.
 
-    Parameters
-    ----------
-    estimate : by least squares, the initial one
-
-    Returns
-    -------
-    The system with its instruments, and the estimate; both as given where noise is too small to
-    matter, or where a stiffness is not found positive
-
+    Takes the estimate by least squares. Returns the system with its instruments, and the estimate;
+    both as given where noise is too small to matter, or where a stiffness is not positive.
     """
     if estimate.residual[robot.elastic_joints].max() < HARMLESS:
         return system, estimate
@@ -408,10 +339,11 @@ def check_deflections(samples: Samples, robot: Robot) -> None:
     if not isinstance(robot, ElasticRobot):
         return
     for j in robot.elastic_joints:
-        deflection = np.ptp(samples.q[:, j] - samples.q[:, robot.motors[j]])
+        motor = robot.motors[j]
+        deflection = np.ptp(samples.q[:, j] - samples.q[:, motor])
         if deflection < MIN_DEFLECTION:
             raise RecordingError(
-                f'{robot.joints[j]} and {robot.joints[robot.motors[j]]} never differ by more than '
+                f'{robot.joints[j]} and {robot.joints[motor]} never differ by more than '
                 f'{deflection:.1g}: take the joint out of robot.elastic.joints, or record the '
                 "link's and the motor's own encoder"
             )
@@ -421,50 +353,43 @@ def spring_warnings(system: Rows, robot: ElasticRobot, estimate: Estimate) -> li
     """Name the springs whose deflection the torque of the link does not explain."""
     warnings = list[Finding]()
     for j in robot.elastic_joints:
-        name = f'K{j + 1}'
-        W, _ = system.rows(int(j))
-        column = system.names.index(name)
-        stiffness = float(estimate.value[column])
+        column = system.names.index(f'K{j + 1}')
+        W, stiffness = system.rows(int(j))[0], float(estimate.value[column])
         measured = W[:, column] * stiffness
-        link = -(W @ estimate.value - measured)
-        power = float(measured @ measured)
-        explained = 1.0 - float(np.sum((measured - link) ** 2)) / power if power else 0.0
+        left, power = W @ estimate.value, float(measured @ measured)
+        explained = 1.0 - float(left @ left) / power if power else 0.0
         if stiffness <= 0.0 or explained < MIN_EXPLAINED:
-            spring = {'parameter': name, 'stiffness': stiffness, 'deflection': rms(W[:, column])}
-            share = max(explained, 0.0)
-            warnings.append(
-                finding('spring_not_shown', [robot.joints[j]], explained=share, **spring)
-            )
+            spring = {'parameter': f'K{j + 1}', 'stiffness': stiffness}
+            shown = {'deflection': rms(W[:, column]), 'explained': max(explained, 0.0)}
+            warnings.append(finding('spring_not_shown', [robot.joints[j]], **spring, **shown))
     return warnings
 
 
 def second_encoder_warnings(recording: Recording, robot: Robot) -> list[Finding]:
     """Name recorded channels that are a joint's position on the other side of a spring."""
-    rigid = [joint for joint in robot.links if joint in recording.joints]
-    others = [joint for joint in recording.joints if joint not in robot.joints]
+    joints, warnings = recording.joints, list[Finding]()
+    rigid = [joint for joint in robot.links if joint in joints]
     if isinstance(robot, ElasticRobot):
         rigid = [joint for joint in rigid if not robot.unactuated[robot.joints.index(joint)]]
-    warnings = list[Finding]()
-    for joint, other in product(rigid, others):
+    step = float(np.median(np.diff(recording.time)))
+    rows = max(1, round(AVERAGING / step)) if step > 0.0 else 1
+    for joint, other in product(rigid, (name for name in joints if name not in robot.joints)):
         from scipy.ndimage import uniform_filter1d  # hardly any recording comes so far
 
-        j, c = recording.joints.index(joint), recording.joints.index(other)
-        deflection = recording.position[:, c] - recording.position[:, j]
-        finite = np.isfinite(deflection) & np.isfinite(recording.effort[:, j])
+        j = joints.index(joint)
+        position, effort = recording.position[:, j], recording.effort[:, j]
+        deflection = recording.position[:, joints.index(other)] - position
+        finite = np.isfinite(deflection) & np.isfinite(effort)
         if finite.sum() < 3:
             continue
-        step = float(np.median(np.diff(recording.time)))
-        rows = max(1, round(AVERAGING / step)) if step > 0.0 else 1
         deflection, effort, position = (
-            uniform_filter1d(x[finite], rows)
-            for x in (deflection, recording.effort[:, j], recording.position[:, j])
+            uniform_filter1d(x[finite], rows) for x in (deflection, effort, position)
         )
         largest = MAX_DEFLECTION_SHARE * np.std(position)
         if not MIN_DEFLECTION < np.std(deflection) < largest or not np.ptp(effort):
             continue
         correlation = float(np.corrcoef(deflection, effort)[0, 1])
         if abs(correlation) > MIN_CORRELATION:
-            size = float(np.abs(deflection).max())
-            values = {'encoder': other, 'deflection': size, 'correlation': correlation}
-            warnings.append(finding('second_encoder', [joint], **values))
+            values = {'deflection': float(np.abs(deflection).max()), 'correlation': correlation}
+            warnings.append(finding('second_encoder', [joint], encoder=other, **values))
     return warnings

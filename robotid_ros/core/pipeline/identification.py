@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 import dataclasses
 
 import numpy as np
 
-from ...exceptions import ConfigurationError, ControllerError, DivergenceError, RecordingError
+from ...exceptions import ControllerError, DivergenceError, RecordingError
 from ..arrays import Array
 from ..diagnostics.assumptions import data_warnings
 from ..diagnostics.data_quality import (
@@ -19,11 +18,11 @@ from ..diagnostics.data_quality import (
 from ..diagnostics.plausibility import dissipation_warnings, exact_fit_warnings, FittedModel
 from ..excitation.trajectory import Motion
 from ..finding_codes import finding, select
-from ..findings import Finding, in_order
+from ..findings import in_order
 from ..identification_settings import IdentificationSettings, SIMULATED
-from ..model.base_parameters import base_parameters, BaseParameters
+from ..model.base_parameters import base_parameters
 from ..model.robot import ElasticRobot, Robot
-from ..parameters.essential import Essential, find_essential
+from ..parameters.essential import find_essential
 from ..parameters.plain_friction import plain_friction
 from ..parameters.standard import basic_solution, standard_parameters
 from ..regression.delays import Delays, remove_delay
@@ -32,16 +31,10 @@ from ..regression.goodness_of_fit import Validation
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from .choices import choose_model
-from .estimation import (
-    check_method,
-    estimate_base_parameters,
-    Estimation,
-    iterate_friction_load,
-    Progress,
-)
+from .estimation import check_method, estimate_base_parameters, iterate_friction_load, Progress
 from .observation import longest_log, RecordingOrChunks
 from .results import Identification
-from .validation import validate, validate_samples
+from .validation import validate, validate_samples, validate_system
 
 
 def identify(
@@ -70,21 +63,90 @@ def identify(
         converge
 
     """
-    robot = robot.elastic or robot
-    if isinstance(robot, ElasticRobot) and settings.method in (*SIMULATED, 'both'):
-        raise ConfigurationError(
-            f"method '{settings.method}' replays rigid robots: use 'wls', or empty "
-            'robot.elastic.joints'
-        )
+    robot, progress = robot.elastic or robot, progress or (lambda _: None)
     check_method(recording, robot, settings)
-    progress = progress or (lambda _: None)
-    if settings.method != 'both':
-        return _identify_by_one_method(recording, robot, settings, validation, progress)
-    # By WLS, and by DIDIM to compare; where that fails, the first result stands.
+    if settings.method == 'both':
+        return _by_wls_and_didim(recording, robot, settings, validation, progress)
+    progress('choosing filters, rows and friction')
+    recording, robot, settings, mixed, notes = choose_model(recording, robot, settings)
+    progress('preparing signals')
+    if settings.method != MIXED:  # which has the load of its plain fit
+        robot, load_notes = iterate_friction_load(longest_log(recording), robot, settings)
+        notes = (*notes, *load_notes)
+    base = base_parameters(robot)
+    estimation = estimate_base_parameters(recording, robot, base, settings, progress, mixed)
+    samples, systems = estimation.samples, estimation.sampled_systems
+    # Without what is shrunk: diagnostics look at what that leaves.
+    estimate, plain, essential = estimation.estimate, estimation.less_shrunk(), None
+    if settings.essential:
+        progress('finding the essential parameters')
+        bounds = settings.essential_sigma, settings.significance
+        method, ratio = estimate.method, settings.essential_ratio
+        method = 'wls' if method == MIXED else method
+        essential = find_essential(plain.system, plain.estimate, *bounds, method, ratio)
+        if (penalty := estimation.system.penalty) is not None:
+            places = np.flatnonzero(~penalty.shrunk)[essential.indices]
+            essential = dataclasses.replace(essential, indices=places)
+    progress('finding standard parameters')
+    pull = settings.prior_spread, settings.prior_cost
+    standard = standard_parameters(robot, base, estimate, estimation.system, *pull)
+    progress('validating')
+    chi = basic_solution(base, estimate.value)
+    held_out, motions = None, list[Motion]()
+    if validation is not None:
+        held_out, motions = _predicted(robot, settings, estimation.delays, validation, chi)
+    # A replay has rows of the simulated motion, and rows of springs are combinations: what is
+    # compared with other methods is the measured motion.
+    if settings.method in SIMULATED or isinstance(robot, ElasticRobot):
+        fitted = validate_samples(samples, robot, chi)
+    else:
+        parts = [validate_system(rows, robot, base, estimate.value) for rows in systems]
+        fitted = Validation.concatenate(parts)
+    whole, judged = FittedModel(robot, base, systems, estimate.value), (robot, base)
+    if mixed is not None and robot is mixed.robot:
+        judged = (mixed.plain, mixed.base)
+    described, fit = judged[0], plain.estimate
+    of_log = getattr(recording, 'notes', ())
+    data = data_warnings(*judged, samples, plain.sampled_systems, fit, whole)
+    # The log says its unit itself, the configuration what its efforts are worth.
+    said, seen = select(of_log, 'effort_unit_of_log'), select(data, 'effort_unit')
+    findings = [
+        *described.warnings,
+        *notes,
+        *standard.findings,
+        *(each for each in of_log if not (described.drive_gain_given and each in said)),
+        *estimation.notes,
+        *(each for each in data if not (said and each in seen)),
+        *exact_fit_warnings(described, samples, fit),
+        *dissipation_warnings(whole, estimate.covariance),
+        *identifiability_warnings(described, samples, fit),
+        *timing_warnings(plain.system.timing, fit),
+        *estimation.remarks,
+    ]
+    excited, period = estimation.motions()
+    return Identification(
+        robot, settings.method, base, estimate, essential, standard, fitted, held_out,
+        in_order(findings), estimation.history,
+        mixed=mixed,
+        quality=data_quality(
+            recording, samples, systems, estimation.system, estimate, estimation.delays
+        ),
+        plain_friction=plain_friction(robot, standard.value, excited, motions, period),
+    )  # fmt: skip
+
+
+def _by_wls_and_didim(
+    recording: RecordingOrChunks,
+    robot: Robot,
+    settings: IdentificationSettings,
+    validation: RecordingOrChunks | None,
+    progress: Progress,
+) -> Identification:
+    """Identify by WLS, and by DIDIM to compare; where that fails, the first result stands."""
     wls, didim = (dataclasses.replace(settings, method=name) for name in ('wls', 'didim'))
-    found = _identify_by_one_method(recording, robot, wls, validation, progress)
+    found = identify(recording, robot, wls, validation, progress)
     try:
-        other = _identify_by_one_method(recording, robot, didim, validation, progress)
+        other = identify(recording, robot, didim, validation, progress)
     except (ControllerError, DivergenceError, RecordingError) as error:
         note = finding('nothing_to_compare', reason=str(error))
         return dataclasses.replace(found, findings=in_order((*found.findings, note)))
@@ -107,109 +169,9 @@ def _predicted(
         samples = prepare(remove_delay(recording, delays, stamps), robot, settings.signals)
         motion = Motion(samples.q, samples.dq, samples.ddq)
         return validate_samples(samples, robot, chi), [motion]
-    chunks = (remove_delay(chunk, delays, stamps) for chunk in recording)
-    found = validate(chunks, robot, chi, settings)
+    prompt = (remove_delay(chunk, delays, stamps) for chunk in recording)
+    found = validate(prompt, robot, chi, settings)
     if (parts := found.parts) is None or len(found.time) < 2:
         return found, []
-    q, dq = parts.position, parts.velocity
-    return found, [Motion(q, dq, np.gradient(dq, found.time, axis=0))]
-
-
-def _essential(
-    estimation: Estimation, plain: Estimation, settings: IdentificationSettings
-) -> Essential:
-    """Return the essential parameters, with their places among all base parameters."""
-    method, ratio = estimation.estimate.method, settings.essential_ratio
-    bounds = settings.essential_sigma, settings.significance, 'wls' if method == MIXED else method
-    found = find_essential(plain.system, plain.estimate, *bounds, ratio)
-    if (penalty := estimation.system.penalty) is None:
-        return found
-    return dataclasses.replace(found, indices=np.flatnonzero(~penalty.shrunk)[found.indices])
-
-
-def _findings(
-    read: Iterable[Finding],
-    robot: Robot,
-    base: BaseParameters,
-    estimation: Estimation,
-    plain: Estimation,
-    whole: FittedModel,
-) -> Iterator[Finding]:
-    """Yield what was read of a log, and what its data and their plain fit show."""
-    samples, estimate = estimation.samples, plain.estimate
-    data = data_warnings(robot, base, samples, plain.sampled_systems, estimate, whole)
-    # The log says its unit itself, the configuration what its efforts are worth.
-    of_log, of_data = select(read, 'effort_unit_of_log'), select(data, 'effort_unit')
-    yield from (each for each in read if not (robot.drive_gain_given and each in of_log))
-    yield from estimation.notes
-    yield from (each for each in data if not (of_log and each in of_data))
-    yield from exact_fit_warnings(robot, samples, estimate)
-    yield from dissipation_warnings(whole, estimation.estimate.covariance)
-    yield from identifiability_warnings(robot, samples, estimate)
-    yield from timing_warnings(plain.system.timing, estimate)
-    yield from estimation.remarks
-
-
-def _identify_by_one_method(
-    recording: RecordingOrChunks,
-    robot: Robot,
-    settings: IdentificationSettings,
-    validation: RecordingOrChunks | None,
-    progress: Progress,
-) -> Identification:
-    progress('choosing filters, rows and friction')
-    recording, robot, settings, mixed, notes = choose_model(recording, robot, settings)
-    progress('preparing signals')
-    findings = [*notes]
-    if settings.method != MIXED:  # which has the load of its plain fit
-        robot, more = iterate_friction_load(longest_log(recording), robot, settings)
-        findings += more
-    base = base_parameters(robot)
-    # Without what is shrunk: diagnostics look at what that leaves.
-    judged = (robot, base)
-    if mixed is not None and robot is mixed.robot:
-        judged = (mixed.plain, mixed.base)
-    estimation = estimate_base_parameters(recording, robot, base, settings, progress, mixed)
-    estimate, plain = estimation.estimate, estimation.less_shrunk()
-    essential = None
-    if settings.essential:
-        progress('finding the essential parameters')
-        essential = _essential(estimation, plain, settings)
-    progress('finding standard parameters')
-    pull = settings.prior_spread, settings.prior_cost
-    standard = standard_parameters(robot, base, estimate, estimation.system, *pull)
-    findings = [*judged[0].warnings, *findings, *standard.findings]
-    progress('validating')
-    chi = basic_solution(base, estimate.value)
-    held_out, motions = None, list[Motion]()
-    if validation is not None:
-        held_out, motions = _predicted(robot, settings, estimation.delays, validation, chi)
-    # A replay has rows of the simulated motion, and rows of springs are combinations: what is
-    # compared with other methods is the measured motion.
-    samples, systems = estimation.samples, estimation.sampled_systems
-    if settings.method in SIMULATED or isinstance(robot, ElasticRobot):
-        fitted = validate_samples(samples, robot, chi)
-    else:
-        fitted = estimation.fitted(robot, base)
-    whole = FittedModel(robot, base, systems, estimate.value)
-    read = getattr(recording, 'notes', ())
-    findings += _findings(read, *judged, estimation, plain, whole)
-    return Identification(
-        robot=robot,
-        method=settings.method,
-        base=base,
-        estimate=estimate,
-        essential=essential,
-        standard=standard,
-        fitted=fitted,
-        validation=held_out,
-        findings=in_order(findings),
-        history=estimation.history,
-        mixed=mixed,
-        quality=data_quality(
-            recording, samples, systems, estimation.system, estimate, estimation.delays
-        ),
-        plain_friction=plain_friction(
-            robot, standard.value, estimation.motions, motions, estimation.period
-        ),
-    )
+    ddq = np.gradient(parts.velocity, found.time, axis=0)
+    return found, [Motion(parts.position, parts.velocity, ddq)]

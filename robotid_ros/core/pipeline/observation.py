@@ -14,18 +14,16 @@ from ..finding_codes import finding
 from ..findings import Finding
 from ..model.base_parameters import BaseParameters
 from ..model.robot import ElasticRobot, Robot
-from ..regression.delays import Delays, prepare_without_delay, remove_delay
+from ..regression.delays import prepare_without_delay, remove_delay
 from ..regression.model_error import COLUMNS, count_model_error, ModelErrors
 from ..regression.observation_system import (
     BATCHES_PER_CHUNK,
     Factors,
-    joined,
     observe,
     Observed,
     Rows,
-    split,
+    stack_factors,
     System,
-    triangular_factor,
     TriangularFactors,
 )
 from ..signals.preparation import EDGE_PERIODS, prepare
@@ -92,10 +90,9 @@ class LogSet:
     @property
     def offsets(self) -> list[float]:
         """What to add to the times of each log, so that they come one after the other [s]."""
-        ends = accumulate(log.time_range[1] - log.time_range[0] + SPACING for log in self.logs)
-        return [
-            start - log.time_range[0] for start, log in zip([0.0, *ends], self.logs, strict=False)
-        ]
+        ranges = [log.time_range for log in self.logs]
+        ends = accumulate(stop - start + SPACING for start, stop in ranges)
+        return [end - start for end, (start, _) in zip([0.0, *ends], ranges, strict=False)]
 
     def __iter__(self) -> Iterator[Recording]:
         for offset, log in zip(self.offsets, self.logs, strict=True):
@@ -113,12 +110,8 @@ def longest_log(recording: RecordingOrChunks) -> RecordingOrChunks:
 def merge_notes(logs: Sequence[Log], notes: Sequence[Sequence[Finding]]) -> tuple[Finding, ...]:
     """Return what was noted on all logs as it is, other notes with the name of their log."""
     common = [note for note in notes[0] if all(note in other for other in notes)]
-    named = [
-        note.of(name)
-        for name, own in zip(short_names(logs), notes, strict=True)
-        for note in own
-        if note not in common
-    ]
+    pairs = zip(short_names(logs), notes, strict=True)
+    named = [note.of(name) for name, own in pairs for note in own if note not in common]
     return tuple(dict.fromkeys([*common, *named]))
 
 
@@ -136,17 +129,10 @@ MAX_ROWS = 20_000
 
 
 class BlockSampler(Generic[T]):
-    """
-    Every k-th of the blocks so far; k doubles whenever their rows get too many.
-
-    Attributes
-    ----------
-    blocks : those that are kept
-
-    """
+    """Every k-th of the blocks so far; k doubles whenever their rows get too many."""
 
     def __init__(self, max_rows: int = MAX_ROWS):
-        self.blocks: list[T] = []
+        self.blocks: list[T] = []  # those that are kept
         self._max_rows, self._rows = max_rows, list[int]()
         self._seen, self._step = 0, 1
 
@@ -184,26 +170,22 @@ def observe_recording(
     Turn a recording into rows, or into factors of as many as there are.
 
     It is in memory, in successive chunks, or of several logs. If `whole`, the rows are wanted in
-    memory, however many.
-
-    Raises
-    ------
-    RecordingError : it cannot be used, or nothing moves
-
+    memory, however many. Raises a RecordingError where it cannot be used, or nothing moves.
     """
     if isinstance(recording, LogSet):
         return _observe_logs(recording, robot, base, settings)
-    if not isinstance(recording, Recording):
-        return _observe_chunks(recording, robot, base, settings)
-    if not whole and recording.size > MAX_SAMPLES:
-        return _observe_chunks(split_into_chunks(recording), robot, base, settings)
-    observed = prepare_without_delay(recording, robot, base, settings)
-    notes = (*observed.samples.notes, *observed.notes)
-    if isinstance(robot, ElasticRobot):
-        # What springs leave out, their own fits count.
-        return dataclasses.replace(observed, notes=notes)
-    counted = count_model_error(observed.samples, observed.system, robot, base)
-    return dataclasses.replace(observed, system=counted, notes=notes)
+    if isinstance(recording, Recording) and (whole or recording.size <= MAX_SAMPLES):
+        observed = prepare_without_delay(recording, robot, base, settings)
+        system, samples = observed.system, observed.samples
+        if not isinstance(robot, ElasticRobot):  # what springs leave out, their own fits count
+            system = count_model_error(samples, system, robot, base)
+        notes = (*samples.notes, *observed.notes)
+        return dataclasses.replace(observed, system=system, notes=notes)
+    chunks = split_into_chunks(recording) if isinstance(recording, Recording) else recording
+    last = deque(observe_so_far(chunks, robot, base, settings), maxlen=1)
+    if not last:
+        raise StandstillError('no joint moves in any chunk of the recording: record a motion')
+    return last[0]()
 
 
 def observe_log(
@@ -214,10 +196,9 @@ def observe_log(
 
     A RecordingError says which one cannot be used, or does not move.
     """
+    cut = split_into_chunks(log) if isinstance(log, Recording) and not whole else log
     try:
-        if isinstance(log, Recording) and not whole:
-            return _observe_chunks(split_into_chunks(log), robot, base, settings)
-        return observe_recording(log, robot, base, settings, whole)
+        return observe_recording(cut, robot, base, settings, whole)
     except RecordingError as error:
         raise type(error)(f'{log.source}: {error}') from error
 
@@ -228,8 +209,7 @@ def _observe_logs(
     """Turn several logs into one system; filters, decimation and delays are each log's own."""
     whole = logs.in_memory
     parts = [observe_log(log, robot, base, settings, whole) for log in logs.logs]
-    systems = [part.system for part in parts]
-    rows = [system for system in systems if isinstance(system, Rows)]
+    rows = [part.system for part in parts if isinstance(part.system, Rows)]
     shifted = [
         dataclasses.replace(system, time=system.time + offset)
         for part, offset in zip(parts, logs.offsets, strict=True)
@@ -241,25 +221,15 @@ def _observe_logs(
         *merge_notes(logs.logs, [part.notes for part in parts]),
     ]
     # The mean delay of each joint that has one: what another log of the robot may have.
-    delayed = [joint for joint in robot.joints if any(joint in part.delays for part in parts)]
+    delays = {j: [part.delays.get(j, 0.0) for part in parts] for j in robot.joints}
     return Observed(
-        Rows.concatenate(rows) if whole else stack_factors(systems),
+        Rows.concatenate(rows) if whole else stack_factors([part.system for part in parts]),
         parts[0].samples,
         tuple(shifted),
-        {j: float(np.mean([part.delays.get(j, 0.0) for part in parts])) for j in delayed},
+        {j: float(np.mean(own)) for j, own in delays.items() if any(j in p.delays for p in parts)},
         tuple(notes),
         tuple(parts),
     )
-
-
-def _observe_chunks(
-    chunks: Iterable[Recording], robot: Robot, base: BaseParameters, settings: SignalSettings
-) -> Observed[Factors]:
-    """Turn a recording that comes in chunks into triangular factors."""
-    last = deque(observe_so_far(chunks, robot, base, settings), maxlen=1)
-    if not last:
-        raise StandstillError('no joint moves in any chunk of the recording: record a motion')
-    return last[0]()
 
 
 def observe_so_far(
@@ -274,11 +244,12 @@ def observe_so_far(
 
     Cut-off, decimation and delays are those of the first one. Chunks overlap by the transients of
     the filters at their ends, so that every row counts once. Batches of rows last `batch` [s],
-    None: each chunk has so many.
+    None: each chunk has so many. Raises a RecordingError where a chunk cannot be used.
     """
     factors, notes = TriangularFactors(robot.n, base.rank + COLUMNS), dict[Finding, None]()
     sampled_systems = BlockSampler[Rows]()
     first: Observed[Rows] | None = None
+    tail: list[Recording] = []
 
     def so_far() -> Observed[Factors]:
         assert first is not None
@@ -286,54 +257,47 @@ def observe_so_far(
         sampled = tuple(sampled_systems.blocks)
         return Observed(total, first.samples, sampled, first.delays, tuple(notes)[:MAX_NOTES])
 
-    for chunk in observe_in_turn(chunks, robot, base, settings):
-        if first is None:
-            first = chunk
-            errors = ModelErrors.of(chunk.samples, chunk.system, robot, base, LEAST_DURATION)
-        notes.update(dict.fromkeys(chunk.notes))
-        rows = errors.attach(chunk.samples, chunk.system)
-        lasts = rows.valid.any(axis=0).sum() * chunk.samples.decimation / chunk.samples.rate
-        factors.add(rows, BATCHES_PER_CHUNK if batch is None else max(1, round(lasts / batch)))
-        if sampled_systems.takes_next():
-            sampled_systems.add(chunk.system, chunk.system.valid.shape[1])
-        yield so_far
-
-
-def observe_in_turn(
-    chunks: Iterable[Recording], robot: Robot, base: BaseParameters, settings: SignalSettings
-) -> Iterator[Observed[Rows]]:
-    """Yield the rows of each chunk that moves; RecordingError where one cannot be used."""
-    delays: Delays | None = None
-    tail: Recording | None = None
     for chunk in chunks:
         recording = chunk.select(robot.joints)
-        if tail is not None:
-            time, position, effort = (
-                np.concatenate([getattr(part, name) for part in (tail, recording)])
-                for name in ('time', 'position', 'effort')
-            )
-            recording = Recording(robot.joints, time, position, effort, source=recording.source)
-        tail = _overlap(recording, settings)
+        if tail:
+            recording = _measured([*tail, recording])
+        tail = [_end(recording, settings)]
         try:
-            if delays is None:
+            if first is None:
                 found = prepare_without_delay(recording, robot, base, settings)
             else:
-                samples = prepare(
-                    remove_delay(recording, delays, settings.stamps), robot, settings
-                )
-                system = observe(samples, robot, base)
-                found = Observed(system, samples, (system,), delays)
+                prompt = remove_delay(recording, first.delays, settings.stamps)
+                samples = prepare(prompt, robot, settings)
+                found = Observed(observe(samples, robot, base), samples, ())
         except StandstillError:
             continue
-        samples, delays = found.samples, found.delays
+        samples = found.samples
+        if first is None:
+            first = found
+            errors = ModelErrors.of(samples, found.system, robot, base, LEAST_DURATION)
         settings = dataclasses.replace(
             settings, cutoff=samples.cutoff, decimation=samples.decimation
         )
-        tail = _overlap(recording, settings)
-        yield dataclasses.replace(found, notes=(*found.notes, *samples.notes))
+        tail = [_end(recording, settings)]
+        notes.update(dict.fromkeys((*found.notes, *samples.notes)))
+        rows = errors.attach(samples, found.system)
+        lasts = rows.valid.any(axis=0).sum() * samples.decimation / samples.rate
+        factors.add(rows, BATCHES_PER_CHUNK if batch is None else max(1, round(lasts / batch)))
+        if sampled_systems.takes_next():
+            sampled_systems.add(found.system, found.system.valid.shape[1])
+        yield so_far
 
 
-def _overlap(recording: Recording, settings: SignalSettings) -> Recording:
+def _measured(parts: Sequence[Recording], rows: slice = np.s_[:]) -> Recording:
+    """Return rows of successive recordings, without what else is known of the run."""
+    names = ('time', 'position', 'effort')
+    time, position, effort = (
+        np.concatenate([getattr(part, name)[rows] for part in parts]) for name in names
+    )
+    return Recording(parts[0].joints, time, position, effort, source=parts[-1].source)
+
+
+def _end(recording: Recording, settings: SignalSettings) -> Recording:
     """Return the end of a chunk in which filters have transients; the next chunk repeats it."""
     lowest = settings.band or settings.cutoff
     seconds = 2.0 * EDGE_PERIODS / lowest if lowest else 0.0
@@ -343,15 +307,4 @@ def _overlap(recording: Recording, settings: SignalSettings) -> Recording:
 def split_into_chunks(recording: Recording) -> Iterator[Recording]:
     """Cut a long recording that is in memory."""
     for start in range(0, len(recording.time), CHUNK_SAMPLES):
-        rows = slice(start, start + CHUNK_SAMPLES)
-        columns = (getattr(recording, name)[rows] for name in ('time', 'position', 'effort'))
-        yield Recording(recording.joints, *columns, source=recording.source)
-
-
-def stack_factors(systems: Sequence[System]) -> Factors:
-    """Put systems of triangular factors together."""
-    factors = [each for each in systems if isinstance(each, Factors)]
-    batches = np.concatenate([s.batches for s in factors], axis=1)
-    total = triangular_factor(np.concatenate([joined(s) for s in factors], axis=1))
-    counts = np.sum([s.counts for s in factors], axis=0)
-    return split(factors[0], total, counts, batches)
+        yield _measured([recording], slice(start, start + CHUNK_SAMPLES))

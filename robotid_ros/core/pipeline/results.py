@@ -80,11 +80,7 @@ class Identification:
         the prior's, truncated to links with a positive definite pseudo-inertia and to friction
         coefficients that are not negative. If no such robot explains the data (finding
         `not_physical`), the draws are still of this distribution: they predict worse than the base
-        parameters.
-
-        Parameters
-        ----------
-        n, seed : more draws with the same seed begin with the same ones
+        parameters. More draws with the same seed begin with the same ones.
 
         Raises
         ------

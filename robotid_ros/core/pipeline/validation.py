@@ -20,21 +20,9 @@ from .observation import BlockSampler, RecordingOrChunks
 
 
 def validate(
-    recording: RecordingOrChunks,
-    robot: Robot,
-    chi: Array,
-    settings: IdentificationSettings,
+    recording: RecordingOrChunks, robot: Robot, chi: Array, settings: IdentificationSettings
 ) -> Validation:
-    """
-    Predict the torques of a recording with given standard parameters (p,).
-
-    Of one that comes in chunks, some are used.
-
-    Raises
-    ------
-    RecordingError : the recording cannot be used
-
-    """
+    """Predict the torques of a recording, or some of its chunks, with standard parameters (p,)."""
     if isinstance(recording, Recording):
         return validate_samples(prepare(recording, robot, settings.signals), robot, chi)
     sampler, signals = BlockSampler[Validation](), settings.signals
@@ -56,30 +44,25 @@ def validate(
 
 
 def validate_samples(samples: Samples, robot: Robot, chi: Array) -> Validation:
-    """
-    Predict the torques of samples with standard parameters (p,).
-
-    At a link behind a spring the spring's torque, K (θ − q), counts as the measured one.
-    """
+    """Predict the torques of samples with standard parameters (p,)."""
     tau = inverse_dynamics(robot, chi, samples.q, samples.dq, samples.ddq, successive=True)
-    keep = samples.decimation
-    parts = parts_of_samples(samples, robot, chi, tau)
-    pair = np.stack([samples.tau, tau])
-    if isinstance(robot, ElasticRobot):
+    pair, keep, measured = np.stack([samples.tau, tau]), samples.decimation, samples.measured
+    if isinstance(robot, ElasticRobot):  # which counts as the measured one at a link
         pair += spring_torque(robot, chi, samples.q)
-    pair = decimate(pair, keep)
-    valid = samples.moving[::keep]
-    measured = None if samples.measured is None else samples.measured[::keep]
-    found = Validation(samples.joints, samples.time[::keep], pair[0], pair[1], valid, parts)
-    return _trim(found, measured)
+    parts, time = parts_of_samples(samples, robot, chi, tau), samples.time[::keep]
+    tau, predicted = decimate(pair, keep)
+    found = Validation(samples.joints, time, tau, predicted, samples.moving[::keep], parts)
+    return _trim(found, None if measured is None else measured[::keep])
 
 
 def validate_system(system: Rows, robot: Robot, base: BaseParameters, value: Array) -> Validation:
     """Compare the torques of a system's rows with those of its base parameters (b,)."""
     valid = (system.valid if system.moving is None else system.moving).T
-    predicted = system.predict(value).T
-    parts = parts_of_system(system, robot, base, value)
-    found = Validation(system.joints, system.time, system.Y.T, predicted, valid, parts)
+    pair, parts = (
+        (system.Y.T, system.predict(value).T),
+        parts_of_system(system, robot, base, value),
+    )
+    found = Validation(system.joints, system.time, *pair, valid, parts)
     return _trim(found, system.measured)
 
 

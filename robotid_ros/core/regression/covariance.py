@@ -1,7 +1,8 @@
 """Covariances of estimates whose residuals are correlated."""
 
+from functools import reduce
+
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtr, stdtrit
 
 from ..arrays import Array, diagonal_scale
@@ -19,8 +20,7 @@ def find_repetition(q: Array) -> float | None:
     Return after how many rows a motion repeats, a fraction between rows, or None: it does not.
 
     The first minimum below `REPEATED` of Σ |q(k + L) − q(k)|² over the sum of squares of both,
-    after it has been above `MOVED`, of positions (N, n), uniform in time. Half of the rows are the
-    longest period.
+    after it has been above `MOVED`, of positions (N, n), uniform in time; at most half of them.
     """
     spread = q.std(axis=0)
     if len(q) < 4 or not spread.any():
@@ -56,14 +56,11 @@ INTERVAL = 3.0
 
 
 def with_minimum_variance(covariance: Array, variance: Array) -> Array:
-    """
-    Enlarge a covariance (b, b) where its variances are below what white noise leaves (b,).
-
-    A fit makes residuals smaller than errors, most along its columns, which hides some of their
-    correlation.
-    """
-    known = np.diag(covariance) > 0.0
-    ratio = np.divide(variance, np.diag(covariance), out=np.ones_like(variance), where=known)
+    """Enlarge a covariance (b, b) where its variances are below what white noise leaves (b,)."""
+    # A fit makes residuals smaller than errors, most along its columns: it hides correlation.
+    own = np.diag(covariance)
+    known = own > 0.0
+    ratio = np.divide(variance, own, out=np.ones_like(variance), where=known)
     scale = np.sqrt(np.maximum(1.0, ratio))
     # One block alone says nothing of the spread.
     white = np.diag(np.where(known, 0.0, variance))
@@ -72,10 +69,7 @@ def with_minimum_variance(covariance: Array, variance: Array) -> Array:
 
 def largest(covariances: list[Array], least: Array) -> Array:
     """Return the first covariance (b, b) with the largest variances of all, and of some (b,)."""
-    result = with_minimum_variance(covariances[0], least)
-    for other in covariances[1:]:
-        result = with_minimum_variance(result, np.diag(other))
-    return result
+    return reduce(with_minimum_variance, [least, *map(np.diag, covariances[1:])], covariances[0])
 
 
 def propagated(bread: Array, covariance: Array) -> Array:
@@ -87,11 +81,7 @@ def propagated(bread: Array, covariance: Array) -> Array:
 
 
 def inflation(classical: Array, covariance: Array) -> float:
-    """
-    Return the mean ratio of a covariance (b, b) to the classical one, over all directions.
-
-    Directions that the rows do not tell, whose noise is none, do not count.
-    """
+    """Return the mean ratio of a covariance (b, b) to the classical one, where that has noise."""
     scale = diagonal_scale(classical)
     white, correlated = (c / np.outer(scale, scale) for c in (classical, covariance))
     inverse = np.linalg.pinv(white, rcond=UNTOLD, hermitian=True)
@@ -108,12 +98,8 @@ def jackknife(normals: Array, scores: Array, bread: Array) -> Array:
     clusters of Bell and McCaffrey (2002), does. Within blocks, residuals may correlate in time and
     across joints as they like.
 
-    Parameters
-    ----------
-    normals : (K, b, b) N_k = Z_kᵀ W_k of the weighted rows of each block
-    scores : (K, b) s_k = Z_kᵀ ρ_k
-    bread : (b, b) B with χ̂ − χ = B Σ_k s_k
-
+    Takes N_k = Z_kᵀ W_k (K, b, b) and s_k = Z_kᵀ ρ_k (K, b) of the weighted rows of each block,
+    and B (b, b) with χ̂ − χ = B Σ_k s_k.
     """
     # The diagonal is negative where instruments hardly correlate with W.
     scale = diagonal_scale(bread)
@@ -126,11 +112,7 @@ def jackknife(normals: Array, scores: Array, bread: Array) -> Array:
 
 
 def widened(covariance: Array, blocks: int) -> Array:
-    """
-    Return the covariance (b, b) of K blocks, larger as 3 σ hold of fewer what a normal one does.
-
-    Student's t with K − 1 degrees of freedom at the chance of 3 σ, over 3, squared.
-    """
+    """Return the covariance (b, b) of K blocks, enlarged by Student's t over the normal at 3 σ."""
     quantile = float(stdtrit(max(blocks - 1, 1), ndtr(INTERVAL)))
     return covariance * (quantile / INTERVAL) ** 2
 
@@ -145,11 +127,22 @@ def cluster_products(
     repetitions. What the model leaves out comes back with the motion, noise does not: of blocks of
     time alone, errors of the model would seem to average out the more the longer it repeats.
 
-    `instruments` are per joint the rows that residuals are projected on, W where there are no
-    others.
+    `instruments` are the rows of each joint that residuals are projected on, W without others.
     """
+    found, b = [], len(value)
     if isinstance(system, Factors):
-        return _batch_products(system.batches, value, weights)
+        k = np.array([w[0] if len(w) else 0.0 for w in weights]) ** 2
+        W = system.batches[..., :-1]
+        error = system.batches[..., -1] - W @ value
+        normals = np.einsum('j,jkra,jkrb->kab', k, W, W, optimize=True)
+        scores = np.einsum('j,jkra,jkr->ka', k, W, error, optimize=True)
+        # Merged where neighbours correlate: as all scores together do, and as the one that does so
+        # longest. An offset remembers slow noise that the others hardly see.
+        for memory in (_memory(scores.T), max(_memory(each[None]) for each in scores.T)):
+            count = _count(len(scores), 1.0 + MEMORIES * (memory - 1.0))
+            starts = np.unique(np.arange(len(scores)) * count // len(scores), return_index=True)[1]
+            found.append((np.add.reduceat(normals, starts), np.add.reduceat(scores, starts)))
+        return found
     assert isinstance(system, Rows)
     length, shortest = system.W.shape[1], _shortest(system, value)
     count = _count(length, shortest)
@@ -158,52 +151,20 @@ def cluster_products(
     if system.q is not None and (period := find_repetition(system.q)) is not None:
         phase = np.arange(length) % period / period
         labels.append((phase * _count(int(period), shortest)).astype(int))
-    return [_products(system, value, instruments, weights, each) for each in labels]
-
-
-def _products(
-    system: Rows,
-    value: Array,
-    instruments: list[Array],
-    weights: list[Array],
-    labels: npt.NDArray[np.intp],
-) -> tuple[Array, Array]:
-    """Return normals and scores of rows (N,) by their labels."""
-    b, count = len(value), int(labels.max()) + 1
-    normals, scores = np.zeros((count, b, b)), np.zeros((count, b))
-    for j, (z, k) in enumerate(zip(instruments, weights, strict=True)):
-        w, y = system.rows(j)
-        error = y - w @ value
-        own = labels[system.valid[j]]
-        order = np.argsort(own, kind='stable')
-        limits = np.searchsorted(own[order], np.arange(count + 1))
-        for block in range(count):
-            rows = order[limits[block] : limits[block + 1]]
-            projected = z[rows] * (k[rows] ** 2)[:, None]
-            normals[block] += projected.T @ w[rows]
-            scores[block] += projected.T @ error[rows]
-    return normals, scores
-
-
-def _batch_products(
-    batches: Array, value: Array, weights: list[Array]
-) -> list[tuple[Array, Array]]:
-    """
-    Return normals and scores of batches, merged where scores of neighbours correlate.
-
-    Once as all scores together do, and once as the one that does so longest: an offset remembers
-    slow noise that the others hardly see.
-    """
-    k = np.array([w[0] if len(w) else 0.0 for w in weights]) ** 2
-    W = batches[..., :-1]
-    error = batches[..., -1] - W @ value
-    normals = np.einsum('j,jkra,jkrb->kab', k, W, W, optimize=True)
-    scores = np.einsum('j,jkra,jkr->ka', k, W, error, optimize=True)
-    found = []
-    for memory in (_memory(scores.T), max(_memory(each[None]) for each in scores.T)):
-        count = _count(len(scores), 1.0 + MEMORIES * (memory - 1.0))
-        starts = np.unique(np.arange(len(scores)) * count // len(scores), return_index=True)[1]
-        found.append((np.add.reduceat(normals, starts), np.add.reduceat(scores, starts)))
+    for each in labels:
+        blocks = np.arange(int(each.max()) + 1)
+        normals, scores = np.zeros((len(blocks), b, b)), np.zeros((len(blocks), b))
+        for j, (z, k) in enumerate(zip(instruments, weights, strict=True)):
+            w, y = system.rows(j)
+            own, error = each[system.valid[j]], y - w @ value
+            order = np.argsort(own, kind='stable')
+            limits = np.searchsorted(own[order], np.arange(len(blocks) + 1))
+            for block in blocks:
+                rows = order[limits[block] : limits[block + 1]]
+                projected = z[rows] * (k[rows] ** 2)[:, None]
+                normals[block] += projected.T @ w[rows]
+                scores[block] += projected.T @ error[rows]
+        found.append((normals, scores))
     return found
 
 
@@ -225,15 +186,10 @@ def _shortest(system: Rows, value: Array) -> float:
 
 
 def _memory(series: Array) -> float:
-    """
-    Return how many successive values (…, N) correlate with one, all series together.
-
-    1 + 2 Σ ρ_k up to the first k with ρ_k ≤ 0 (Geyer 1992).
-    """
+    """Return 1 + 2 Σ ρ_k of series (…, N) together, to the first ρ_k ≤ 0 (Geyer 1992)."""
     series = series / np.maximum(np.linalg.norm(series, axis=1, keepdims=True), 1e-300)
     length = series.shape[1]
     power = np.abs(np.fft.rfft(series, 2 * length, axis=1)) ** 2
     correlation = np.fft.irfft(power.sum(axis=0))[:length]
-    positive = correlation > 0.0
-    end = length if positive.all() else int(np.argmin(positive))
-    return float(2.0 * correlation[:end].sum() / max(correlation[0], 1e-300) - 1.0)
+    positive = np.logical_and.accumulate(correlation > 0.0)
+    return float(2.0 * correlation[positive].sum() / max(correlation[0], 1e-300) - 1.0)

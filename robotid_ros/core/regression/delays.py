@@ -1,6 +1,7 @@
 """The delay between recorded positions and efforts: its estimate, and data without it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+import contextlib
 import dataclasses
 
 import numpy as np
@@ -49,24 +50,14 @@ MORE_OFTEN = 1.5
 
 @dataclasses.dataclass(frozen=True)
 class DelayEstimate:
-    """
-    Delays of efforts behind positions.
+    """Delays of efforts behind positions."""
 
-    Attributes
-    ----------
-    delay, sigma : (n,) [s]; σ is infinite where a delay does not show
-    common, common_sigma : of the joints that agree [s]
-    outlier : (n,) whether a joint does not
-    rows : (n, K) the decimated rows that tell
-
-    """
-
-    delay: Array
-    sigma: Array
-    common: float
+    delay: Array  # (n,) [s]
+    sigma: Array  # (n,) [s]; infinite where a delay does not show
+    common: float  # of the joints that agree [s]
     common_sigma: float
-    outlier: npt.NDArray[np.bool_]
-    rows: npt.NDArray[np.bool_]
+    outlier: npt.NDArray[np.bool_]  # (n,) whether a joint does not
+    rows: npt.NDArray[np.bool_]  # (n, K) the decimated rows that tell
 
 
 def estimate_delays(samples: Samples, system: Rows, all_rows: bool = False) -> DelayEstimate:
@@ -78,7 +69,7 @@ def estimate_delays(samples: Samples, system: Rows, all_rows: bool = False) -> D
     All rows, near standstill too, are less exact, but where friction is most of a joint's torque
     only they show its delay.
     """
-    tau, total = samples.tau, np.zeros(len(system.joints))
+    total = np.zeros(len(system.joints))
     if not all_rows:
         system = dataclasses.replace(system, valid=_away_from_reversals(samples))
     for _ in range(PASSES):
@@ -86,17 +77,21 @@ def estimate_delays(samples: Samples, system: Rows, all_rows: bool = False) -> D
         total = total + step
         if all_rows or np.all(np.abs(step) < CONVERGED * sigma):
             break
-        advanced = dataclasses.replace(samples, tau=advance(samples.time, tau, total))
-        system = dataclasses.replace(system, Y=decimate(advanced.tau.T, advanced.decimation))
+        system = _advance(samples, system, total)[1]
     threshold = OUTLIER_DELAY_ALL_ROWS if all_rows else OUTLIER_DELAY
-    common, common_sigma, outlier = _reject_outliers(total, sigma, threshold)
-    return DelayEstimate(total, sigma, common, common_sigma, outlier, system.valid)
+    return DelayEstimate(total, sigma, *_reject_outliers(total, sigma, threshold), system.valid)
 
 
 def advance(time: Array, values: Array, delay: Array) -> Array:
     """Return signals (N, n) earlier by delays (n,) [s]."""
     columns = zip(values.T, delay, strict=True)
     return np.column_stack([np.interp(time + d, time, column) for column, d in columns])
+
+
+def _advance(samples: Samples, system: Rows, delay: Array) -> tuple[Samples, Rows]:
+    """Return both without delays (n,) of the torques; only these move, W stays as it is."""
+    samples = dataclasses.replace(samples, tau=advance(samples.time, samples.tau, delay))
+    return samples, dataclasses.replace(system, Y=decimate(samples.tau.T, samples.decimation))
 
 
 def _away_from_reversals(samples: Samples) -> npt.NDArray[np.bool_]:
@@ -117,14 +112,14 @@ def _fit_delays(system: Rows) -> tuple[Array, Array]:
     delay, sigma = np.zeros(n), np.full(n, np.inf)
     # A link behind a spring has no effort of its own.
     driven = np.flatnonzero((system.Y != 0.0).any(axis=1) & (system.equations > 0))
+    W = np.zeros((*system.W.shape[:2], b + len(driven)))
+    W[:, :, :b] = system.W
+    names = (*system.names, *(f'delay{j + 1}' for j in driven))
+    units = (*system.units, *('ms' for _ in driven))
     try:
         rate = np.gradient(system.predict(fit(system).value), system.time, axis=1)
-        W = np.zeros((*system.W.shape[:2], b + len(driven)))
-        W[:, :, :b] = system.W
         # The scale of a column is that of its parameter's unit: a millisecond.
         W[driven, :, b + np.arange(len(driven))] = -1e-3 * rate[driven]
-        names = (*system.names, *(f'delay{j + 1}' for j in driven))
-        units = (*system.units, *('ms' for _ in driven))
         found = fit(dataclasses.replace(system, names=names, units=units, W=W, Z=None))
     except RankDeficientError:
         return delay, sigma
@@ -135,11 +130,7 @@ def _fit_delays(system: Rows) -> tuple[Array, Array]:
 def _reject_outliers(
     delay: Array, sigma: Array, threshold: float
 ) -> tuple[float, float, npt.NDArray[np.bool_]]:
-    """
-    Average the delays by their σ, leaving the farthest out until the others agree.
-
-    Returns the mean and its σ [s], and (n,) which joints are outliers.
-    """
+    """Return the mean of the delays that agree, its σ, and which joints (n,) are outliers."""
     apart, sigma = np.zeros(delay.size, dtype=bool), np.maximum(sigma, 1e-12)
     while True:
         weight = np.where(apart, 0.0, sigma**-2.0)
@@ -160,11 +151,7 @@ def _reject_outliers(
 def prepare_without_delay(
     recording: Recording, robot: Robot, base: BaseParameters, settings: SignalSettings
 ) -> Observed[Rows]:
-    """
-    Prepare and observe a recording, without a significant delay of its efforts.
-
-    The notes are those on delays; those of the samples are not among them.
-    """
+    """Prepare and observe a recording, without a significant delay of its efforts; note those."""
     wanted = settings.time_offset
     # An elastic robot has joints that its controller does not command.
     known = hold_delay(recording) if wanted and not isinstance(robot, ElasticRobot) else None
@@ -173,127 +160,48 @@ def prepare_without_delay(
     samples = prepare(remove_delay(recording, held, settings.stamps), robot, settings)
     system, notes = observe(samples, robot, base), list[Finding]()
     delays: Delays = {}
+    # A fit without penalties has only what is not shrunk.
+    symbols = [robot.parameters[k].symbol for k in base.columns]
+    plain = [place for place, symbol in enumerate(symbols) if symbol not in SHRUNK]
     if wanted:
-        plain = _plain_columns(robot, base)
         fewer = system if len(plain) == base.rank else system.select(plain)
         samples, fewer, delays, notes = _without_confirmed_delays(samples, fewer, held)
         system = dataclasses.replace(system, Y=fewer.Y)
-    error = _timing_error(recording, robot, base, settings, samples, system)
-    system = dataclasses.replace(system, timing=error)
-    return Observed(system, samples, (system,), delays, tuple(notes))
-
-
-def _plain_columns(robot: Robot, base: BaseParameters) -> list[int]:
-    """Return places of base parameters that are not shrunk: a fit without penalties has these."""
-    return [i for i, k in enumerate(base.columns) if robot.parameters[k].symbol not in SHRUNK]
-
-
-def _timing_error(
-    recording: Recording,
-    robot: Robot,
-    base: BaseParameters,
-    settings: SignalSettings,
-    samples: Samples,
-    system: Rows,
-) -> TimingError | None:
-    """
-    Return how far an estimate may be off as samples were taken at other times than thought.
-
-    Errors of time enter W and, as controllers answer to them, efforts: what they change in the
-    estimate grows with their variance. It is that of the other extreme, stamps as recorded or
-    even times, scaled by the variances.
-    """
     times = sampling_times_of(recording) if settings.stamps == 'auto' else None
-    if times is None:
-        return None
-    share = times.left / max(times.share, 1.0 - times.share) ** 2
-    if share < NEGLIGIBLE:
-        return None
-    good = recording.finite
-    other: Array = np.full(recording.time.shape, np.nan)
-    other[good] = times.stamps if times.share < 0.5 else times.even
-    signals = dataclasses.replace(
-        settings, stamps='recorded', cutoff=samples.cutoff, decimation=samples.decimation
-    )
-    apart = dataclasses.replace(recording, time=other)
-    plain, change = _plain_columns(robot, base), np.zeros(base.rank)
-    try:
-        extreme = fit(prepare_without_delay(apart, robot, base, signals).system.select(plain))
-        change[plain] = share * (extreme.value - fit(system.select(plain)).value)
-    except RobotIdError:
-        return None
-    return TimingError(change, times.jitter, times.jitter * times.left**0.5)
+    share = 0.0 if times is None else times.left / max(times.share, 1.0 - times.share) ** 2
+    if times is not None and share >= NEGLIGIBLE:
+        # Errors of time enter W and, as controllers answer to them, efforts: what they change in
+        # the estimate grows with their variance. It is that of the other extreme, stamps as
+        # recorded or even times, scaled by the variances.
+        time, change = np.full(recording.time.shape, np.nan), np.zeros(base.rank)
+        time[recording.finite] = times.stamps if times.share < 0.5 else times.even
+        signals = dataclasses.replace(
+            settings, stamps='recorded', cutoff=samples.cutoff, decimation=samples.decimation
+        )
+        apart = dataclasses.replace(recording, time=time)
+        with contextlib.suppress(RobotIdError):
+            other = prepare_without_delay(apart, robot, base, signals).system
+            extremes = [fit(each.select(plain)).value for each in (other, system)]
+            change[plain] = share * (extremes[0] - extremes[1])
+            timing = TimingError(change, times.jitter, times.jitter * times.left**0.5)
+            system = dataclasses.replace(system, timing=timing)
+    return Observed(system, samples, (system,), delays, tuple(notes))
 
 
 def _without_confirmed_delays(
     samples: Samples, system: Rows, held: float
 ) -> tuple[Samples, Rows, Delays, list[Finding]]:
-    """
-    Remove the delays without which the torques are explained better; note those.
-
-    `held` was removed of all efforts already, as commands are held [s].
-    """
-    delays = dict[str, float]()
-    notes = [finding('efforts_held', delay=held)] if held else []
-    for own, note, removable, rows in _suspicions(samples, system, held):
-        trial = {**delays, **own}
-        before, after = (
-            _block_errors(_advance(samples, system, each)[1], rows) for each in (delays, trial)
-        )
-        concerned = [system.joints.index(joint) for joint in own]
-        if _is_less(after[:, concerned], before[:, concerned]):
-            notes.append(note)
-            delays = trial if removable else delays
-    if delays:
-        samples, system = _advance(samples, system, delays)
-    total = {joint: held + delays.get(joint, 0.0) for joint in system.joints}
-    return samples, system, total if held else delays, notes
-
-
-def _advance(samples: Samples, system: Rows, delays: Delays) -> tuple[Samples, Rows]:
-    """Return both without delays of the torques; only these move, W stays as it is."""
-    each = np.array([delays.get(joint, 0.0) for joint in system.joints])
-    samples = dataclasses.replace(samples, tau=advance(samples.time, samples.tau, each))
-    return samples, dataclasses.replace(system, Y=decimate(samples.tau.T, samples.decimation))
-
-
-def _block_errors(system: Rows, rows: npt.NDArray[np.bool_]) -> Array:
-    """
-    Return the squared residuals of each block and joint, relative to the joint's (K, n).
-
-    Rows (n, N) that count are given: where stiction looks like a delay it also hides that one was
-    removed.
-    """
-    system = dataclasses.replace(system, valid=rows)
-    squares = np.where(rows, system.Y - system.predict(fit(system).value), 0.0) ** 2
-    power = np.where(rows, system.Y, 0.0) ** 2
-    blocks = np.array_split(squares, BLOCKS, axis=1)
-    sums = np.array([block.sum(axis=1) for block in blocks])
-    return np.asarray(sums / np.maximum(power.sum(axis=1), 1e-300))
-
-
-def _is_less(errors: Array, others: Array) -> bool:
-    """Tell whether errors are less than others by more than their standard error over blocks."""
-    gain = ((others - errors) / np.maximum(others.sum(axis=0), 1e-300)).sum(axis=1)
-    return bool(gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)))
-
-
-def _suspicions(
-    samples: Samples, system: Rows, held: float
-) -> Iterator[tuple[Delays, Finding, bool, npt.NDArray[np.bool_]]]:
-    """
-    Yield the delays beyond the hold that are significant, that of most joints first.
-
-    With what is found if it is confirmed, whether it can be removed, and the rows that show it.
-    """
-    found, joints = estimate_delays(samples, system), system.joints
+    """Remove delays beyond those `held` [s] without which the torques are explained better."""
+    joints, notes = system.joints, [finding('efforts_held', delay=held)] if held else []
+    found, rough = (estimate_delays(samples, system, all_rows) for all_rows in (False, True))
     total = {'delay': held + found.common, 'sigma': found.common_sigma}
-    common = dict.fromkeys(joints, found.common)
+    common, suspected = np.full(len(joints), found.common), []
+    # Delays (n,), NaN of joints that are not concerned, that of most joints first; what is noted
+    # where they are confirmed, whether they can be removed, and the rows that show them.
     if is_significant(found.common, found.common_sigma, samples.rate):
-        yield common, finding('delay_removed', **total), True, found.rows
+        suspected.append((common, finding('delay_removed', **total), True, found.rows))
     elif abs(found.common) > max(SIGNIFICANT_SIGMAS * found.common_sigma, LONGEST_DELAY):
-        yield common, finding('delay_too_long', **total), False, found.rows
-    rough = estimate_delays(samples, system, all_rows=True)
+        suspected.append((common, finding('delay_too_long', **total), False, found.rows))
     for j, joint in enumerate(joints):
         here = found if found.outlier[j] else rough
         if here.outlier[j]:
@@ -303,8 +211,39 @@ def _suspicions(
             name = 'joint_delay_removed' if removable else 'joint_delay'
             own = {'delay': held + here.delay[j], 'sigma': here.sigma[j]}
             note = finding(name, [joint], **own, common=held + here.common)
+            alone = np.where(np.arange(len(joints)) == j, here.delay[j], np.nan)
             # So long a delay shows in the sign of the friction where the joint turns round.
-            yield {joint: float(here.delay[j])}, note, removable, system.valid
+            suspected.append((alone, note, removable, system.valid))
+    delays = np.zeros(len(joints))
+    for each, note, removable, rows in suspected:
+        concerned = ~np.isnan(each)
+        trial = np.where(concerned, each, delays)
+        before, after = (
+            _block_errors(_advance(samples, system, d)[1], rows)[:, concerned]
+            for d in (delays, trial)
+        )
+        if _is_less(after, before):
+            notes.append(note)
+            delays = trial if removable else delays
+    if not delays.any():
+        return samples, system, dict.fromkeys(joints, held) if held else {}, notes
+    removed = {j: held + d for j, d in zip(joints, delays.tolist(), strict=True) if held or d}
+    return *_advance(samples, system, delays), removed, notes
+
+
+def _block_errors(system: Rows, rows: npt.NDArray[np.bool_]) -> Array:
+    """Return squared residuals of blocks (K, n) over the joint's, of given rows (n, N)."""
+    system = dataclasses.replace(system, valid=rows)
+    squares = np.where(rows, system.Y - system.predict(fit(system).value), 0.0) ** 2
+    power = np.where(rows, system.Y, 0.0) ** 2
+    sums = [block.sum(axis=1) for block in np.array_split(squares, BLOCKS, axis=1)]
+    return np.asarray(np.array(sums) / np.maximum(power.sum(axis=1), 1e-300))
+
+
+def _is_less(errors: Array, others: Array) -> bool:
+    """Tell whether errors are less than others by more than their standard error over blocks."""
+    gain = ((others - errors) / np.maximum(others.sum(axis=0), 1e-300)).sum(axis=1)
+    return bool(gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)))
 
 
 def hold_delay(recording: Recording) -> float | None:
@@ -319,9 +258,8 @@ def hold_delay(recording: Recording) -> float | None:
     reference, controller = recording.reference, recording.controller
     if reference is None or reference.command is None or controller is None:
         return None
-    if not controller.rate or len(reference.time) < 2:
-        return None
-    if controller.command_interfaces and 'effort' not in controller.command_interfaces:
+    given = controller.command_interfaces
+    if not controller.rate or len(reference.time) < 2 or (given and 'effort' not in given):
         return None
     update = 1.0 / controller.rate
     # Rates are not exact: states as often as updates have the period of these.
@@ -331,16 +269,15 @@ def hold_delay(recording: Recording) -> float | None:
     time, effort = recording.time[inside], recording.effort[inside]
     if len(time) < LEAST_MATCHES or not np.isfinite(effort).all():
         return None
-    errors = []
-    for k in range(MOST_UPDATES_HELD + 1):
+    errors = np.full(MOST_UPDATES_HELD + 1, np.inf)
+    for k in range(len(errors)):
         # The stamps of the two messages of one update differ by some ten microseconds.
         row = np.searchsorted(reference.time, time - (k - 0.3) * period, side='right') - 1
         age = time - k * period - reference.time[row]
         fresh = (age > -0.5 * period) & (age < update - 0.5 * period)
         # Commands that were not recorded do not match.
-        known = np.sum(fresh) >= LEAST_MATCHES
-        squares = (effort[fresh] - reference.command[row[fresh]]) ** 2
-        errors.append(float(np.mean(squares)) if known else np.inf)
+        if np.sum(fresh) >= LEAST_MATCHES:
+            errors[k] = np.mean((effort[fresh] - reference.command[row[fresh]]) ** 2)
     best = int(np.argmin(errors))
     if errors[best] > LARGEST_MISMATCH**2 * float(np.mean(effort**2)):
         return None
@@ -353,17 +290,13 @@ def is_significant(delay: float, sigma: float, rate: float) -> bool:
 
 
 def remove_delay(recording: Recording, delay: float | Delays, stamps: str = 'auto') -> Recording:
-    """
-    Return the recording with efforts earlier, by linear interpolation; a number: of all [s].
-
-    Stamps that jitter, see `SignalSettings.stamps`, would take efforts from beside their time.
-    """
+    """Return the recording with efforts earlier, by linear interpolation; a number: of all [s]."""
     delays = delay if isinstance(delay, Mapping) else dict.fromkeys(recording.joints, delay)
     each = np.array([delays.get(joint, 0.0) for joint in recording.joints])
     good = recording.finite
     if not each.any() or good.sum() < 2 or np.any(np.diff(recording.time[good]) <= 0.0):
         return recording
-    if stamps == 'auto':
+    if stamps == 'auto':  # stamps that jitter would take efforts from beside their time
         recording = with_sampling_times(recording)
     time = recording.time[good]
     effort: Array = np.full(recording.effort.shape, np.nan)

@@ -37,56 +37,39 @@ class ResultTable:
 
     def to_html(self) -> str:
         """Return the table as HTML."""
-        head = ''.join(f'<th>{escape(name)}</th>' for name in (self.index_name, *self.columns))
+
+        def cells(tag: str, values: Iterable[Any]) -> str:
+            texts = (v if isinstance(v, str) else f'{v:.5g}' for v in values)
+            return ''.join(f'<{tag}>{escape(text)}</{tag}>' for text in texts)
+
+        head = cells('th', (self.index_name, *self.columns))
         rows = zip(self.index, *self.columns.values(), strict=True)
-        body = ''.join(
-            f'<tr><th>{escape(name)}</th>'
-            + ''.join(
-                f'<td>{escape(v) if isinstance(v, str) else f"{v:.5g}"}</td>' for v in values
-            )
-            for name, *values in rows
-        )
+        body = ''.join(f'<tr>{cells("th", row[:1])}{cells("td", row[1:])}</tr>' for row in rows)
         return f'<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
 
 @dataclasses.dataclass(frozen=True)
 class Estimate(ReadOnlyArrays):
-    """
-    Estimated parameters with their uncertainty.
+    """Estimated parameters with their uncertainty."""
 
-    Attributes
-    ----------
-    names, units : of the b parameters
-    value : (b,)
-    covariance : (b, b) of the estimate, residuals taken as they are (correlated in time), with
-        `model_error`
-    classical : (b, b) covariance if the residuals were white
-    residual : (n,) relative residual per joint, ‖Y_j − W_j χ‖/‖Y_j‖
-    total_residual : relative residual of all joints together
-    sigma_torque : (n,) standard deviation of the joints' residuals [N·m or N]
-    rows : (n,) rows used per joint, after decimation
-    condition_number : of the observation matrix, columns scaled to length one
-    method : 'ols', 'wls', ...
-    model_error : (b, b) part of the covariance that counts what the model leaves out, or None
-    of_noise : (b, b) covariance if the model left nothing out and blocks of residuals were many,
-        or None: `covariance`
-    from_prior : places of the parameters that a prior knows better than the data; none without
-
-    """
-
-    names: tuple[str, ...]
-    units: tuple[str, ...]
-    value: Array
+    names: tuple[str, ...]  # of the b parameters
+    units: tuple[str, ...]  # likewise
+    value: Array  # (b,)
+    # (b, b) of the estimate, residuals taken as they are (correlated in time), with `model_error`.
     covariance: Array
-    classical: Array
-    residual: Array
-    total_residual: float
-    sigma_torque: Array
-    rows: npt.NDArray[np.intp]
-    condition_number: float
-    method: str
+    classical: Array  # (b, b) covariance if the residuals were white
+    residual: Array  # (n,) relative residual per joint, ‖Y_j − W_j χ‖/‖Y_j‖
+    total_residual: float  # relative residual of all joints together
+    sigma_torque: Array  # (n,) standard deviation of the joints' residuals [N·m or N]
+    rows: npt.NDArray[np.intp]  # (n,) rows used per joint, after decimation
+    condition_number: float  # of the observation matrix, columns scaled to length one
+    method: str  # 'ols', 'wls', ...
+    # (b, b) part of the covariance that counts what the model leaves out, or None.
     model_error: Array | None = None
+    # (b, b) covariance if the model left nothing out and blocks of residuals were many, or None:
+    # `covariance`.
     of_noise: Array | None = None
+    # Places of the parameters that a prior knows better than the data; none without.
     from_prior: tuple[int, ...] = ()
 
     @property
@@ -107,19 +90,14 @@ class Estimate(ReadOnlyArrays):
 
     def select(self, kept: npt.NDArray[np.intp]) -> Estimate:
         """Return the estimate of some of the parameters, the others as they are."""
-        fields = ('covariance', 'classical', 'model_error', 'of_noise')
-        square, parts = np.ix_(kept, kept), dict[str, Any]()
-        for name in fields:
+        parts: dict[str, Any] = {}
+        for name in ('covariance', 'classical', 'model_error', 'of_noise'):
             matrix = getattr(self, name)
-            parts[name] = None if matrix is None else matrix[square]
-        return dataclasses.replace(
-            self,
-            names=tuple(self.names[k] for k in kept),
-            units=tuple(self.units[k] for k in kept),
-            value=self.value[kept],
-            from_prior=tuple(i for i, k in enumerate(kept) if k in self.from_prior),
-            **parts,
-        )
+            parts[name] = None if matrix is None else matrix[np.ix_(kept, kept)]
+        for name in ('names', 'units'):
+            parts[name] = tuple(getattr(self, name)[k] for k in kept)
+        known = tuple(i for i, k in enumerate(kept) if k in self.from_prior)
+        return dataclasses.replace(self, value=self.value[kept], from_prior=known, **parts)
 
     def __repr__(self) -> str:
         return (
@@ -135,23 +113,13 @@ class Estimate(ReadOnlyArrays):
 
 @dataclasses.dataclass(frozen=True)
 class RandomEffects(ReadOnlyArrays):
-    """
-    What K groups have in common, x_k = μ + u_k + e_k with u_k ~ N(0, τ²) and e_k ~ N(0, σ_k²).
+    """What K groups share, x_k = μ + u_k + e_k with u_k ~ N(0, τ²) and e_k ~ N(0, σ_k²)."""
 
-    Attributes
-    ----------
-    mean, sigma : (b,) μ and its standard error
-    between : (b,) τ
-    statistic : (b,) Cochran's Q = Σ (x_k − x̄)²/σ_k²
-    p : (b,) of Q where τ = 0, χ² with K − 1 degrees of freedom
-
-    """
-
-    mean: Array
-    sigma: Array
-    between: Array
-    statistic: Array
-    p: Array
+    mean: Array  # (b,) μ
+    sigma: Array  # (b,) its standard error
+    between: Array  # (b,) τ
+    statistic: Array  # (b,) Cochran's Q = Σ (x_k − x̄)²/σ_k²
+    p: Array  # (b,) of Q where τ = 0, χ² with K − 1 degrees of freedom
 
 
 def random_effects(values: Array, sigmas: Array) -> RandomEffects:
@@ -161,32 +129,30 @@ def random_effects(values: Array, sigmas: Array) -> RandomEffects:
     The standard error is that of Hartung and Knapp (2001), never below the one with τ known
     (Röver, Knapp and Friede 2015): of a few groups τ itself is uncertain.
     """
-    variance = np.maximum(sigmas, 1e-300) ** 2
-    # Weights relative to the largest, so that nothing overflows.
-    scale = variance.min(axis=0)
-    w = scale / variance
-    centre = (w * values).sum(axis=0) / w.sum(axis=0)
-    statistic = (w * (values - centre) ** 2).sum(axis=0) / scale
-    freedom = len(values) - 1
+    variance, freedom = np.maximum(sigmas, 1e-300) ** 2, len(values) - 1
+
+    def weighted(variance: Array) -> tuple[Array, Array, Array, Array]:
+        """Return weights relative to the largest, so that nothing overflows; mean, χ², scale."""
+        scale = variance.min(axis=0)
+        w = scale / variance
+        mean = (w * values).sum(axis=0) / w.sum(axis=0)
+        return w, mean, (w * (values - mean) ** 2).sum(axis=0) / scale, scale
+
+    w, _, statistic, scale = weighted(variance)
     spread = (w.sum(axis=0) - (w**2).sum(axis=0) / w.sum(axis=0)) / scale
     between = np.sqrt(np.maximum(statistic - freedom, 0.0) / np.maximum(spread, 1e-300))
-    total = variance + between**2
-    scale = total.min(axis=0)
-    w = scale / total
-    mean = (w * values).sum(axis=0) / w.sum(axis=0)
-    excess = (w * (values - mean) ** 2).sum(axis=0) / scale / freedom
-    sigma = np.sqrt(np.maximum(excess, 1.0) * scale / w.sum(axis=0))
+    w, mean, excess, scale = weighted(variance + between**2)
+    sigma = np.sqrt(np.maximum(excess / freedom, 1.0) * scale / w.sum(axis=0))
     return RandomEffects(mean, sigma, between, statistic, chdtrc(freedom, statistic))
 
 
 def holm(p: Array) -> Array:
     """Return p-values (…,) adjusted so that the chance of any false one is bounded (Holm 1979)."""
-    flat = np.ravel(p)
-    order = np.argsort(flat)
-    factors = np.arange(len(flat), 0, -1)
-    adjusted = np.empty(len(flat))
-    adjusted[order] = np.minimum(np.maximum.accumulate(flat[order] * factors), 1.0)
-    return adjusted.reshape(np.shape(p))
+    order, adjusted = np.argsort(p, axis=None), np.empty(np.shape(p))
+    factors = np.arange(len(order), 0, -1)
+    raised = np.maximum.accumulate(np.ravel(p)[order] * factors)
+    adjusted.flat[order] = np.minimum(raised, 1.0)
+    return adjusted
 
 
 def agreement(values: Array, sigmas: Array) -> tuple[float, int, int]:
@@ -197,10 +163,8 @@ def agreement(values: Array, sigmas: Array) -> tuple[float, int, int]:
     the places of the parameter that agrees least, and of the session in it.
     """
     found = random_effects(values, sigmas)
-    parameter = int(np.argmin(found.p))
-    # Where all round to zero, the largest statistic tells them apart.
-    if found.p[parameter] == 0.0:
-        parameter = int(np.argmax(found.statistic))
+    # The degrees of freedom are the same: the least probable has the largest statistic.
+    parameter = int(np.argmax(found.statistic))
     rest = np.abs(values[:, parameter] - np.median(values[:, parameter]))
     session = int(np.argmax(rest / np.maximum(sigmas[:, parameter], 1e-300)))
     return float(holm(found.p).min()), parameter, session

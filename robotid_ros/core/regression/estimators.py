@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 import dataclasses
+from typing import NamedTuple
 
 import numpy as np
 
@@ -67,11 +68,11 @@ MIXED = 'mixed'  # rows with the penalties of a mixed model
 TOLERANCE = 1e-6  # relative change of the weights that ends an iteration
 WEAK = 0.3  # share in the weakest singular vector from which a column is named as dependent
 
-JointRows = list[tuple[Array, Array]]
+Blocks = list[tuple[Array, Array]]
 Weights = list[Array]
 
 
-def _wls(joint_rows: JointRows, system: System, value: Array | None) -> Weights:
+def _wls(blocks: Blocks, system: System, value: Array | None) -> Sequence[float]:
     """
     Divide each joint's equations by the σ of its own least squares (DIDIM eq. 20).
 
@@ -80,23 +81,18 @@ def _wls(joint_rows: JointRows, system: System, value: Array | None) -> Weights:
     leaves there; beside a prior see `_sigmas_with_prior`. Iterated, every joint's σ is that of the
     common solution.
     """
-    if value is not None:
-        return [
-            np.full(len(y), 1.0 / _rms(w, y, value, count))
-            for (w, y), count in zip(joint_rows, system.equations, strict=True)
-        ]
     counts = system.equations.tolist()
-    sigmas = [_own_sigma(w, y, m) for (w, y), m in zip(joint_rows, counts, strict=True)]
+    if value is not None:
+        return [1.0 / _rms(*own, value, m) for own, m in zip(blocks, counts, strict=True)]
+    sigmas = [_own_sigma(*own, m) for own, m in zip(blocks, counts, strict=True)]
     if any(np.isnan(sigmas)) and system.prior is not None:
-        sigmas = _sigmas_with_prior(joint_rows, system.prior, sigmas, counts)
+        sigmas = _sigmas_with_prior(blocks, system.prior, sigmas, counts)
     elif any(np.isnan(sigmas)):
-        W, Y = (np.concatenate(parts) for parts in zip(*joint_rows, strict=True))
+        W, Y = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
         common = np.asarray(np.linalg.lstsq(W, Y, rcond=1e-12)[0])
-        sigmas = [
-            _rms(w, y, common, count) if np.isnan(sigma) else sigma
-            for sigma, (w, y), count in zip(sigmas, joint_rows, counts, strict=True)
-        ]
-    return [np.full(len(y), 1.0 / s) for s, (_, y) in zip(sigmas, joint_rows, strict=True)]
+        for j in np.flatnonzero(np.isnan(sigmas)):
+            sigmas[j] = _rms(*blocks[j], common, counts[j])
+    return [1.0 / sigma for sigma in sigmas]
 
 
 def _own_sigma(w: Array, y: Array, count: int) -> float:
@@ -111,33 +107,6 @@ def _own_sigma(w: Array, y: Array, count: int) -> float:
     return norm / float(np.sqrt(max(count - int(rank), 1)))
 
 
-def _mle(joint_rows: JointRows, system: System, value: Array | None) -> Weights:
-    """Divide each joint's equations by the σ of its torque noise (MFS eq. 20-25)."""
-    if not isinstance(system, Rows) or system.noise is None:
-        raise RecordingError(
-            "method 'mle' needs the torque noise, which only several periods of one motion show: "
-            "record two periods or more, or use 'wls'"
-        )
-    return [np.full(len(y), 1.0 / s) for (_, y), s in zip(joint_rows, system.noise, strict=True)]
-
-
-def _irls(joint_rows: JointRows, system: System, value: Array | None) -> Weights:
-    """Weight outlying rows less (Huber), by the median absolute deviation of their joint."""
-    if value is None:
-        return _wls(joint_rows, system, None)
-    weights: Weights = []
-    for w, y in joint_rows:
-        residual = y - w @ value
-        if not len(y):
-            weights.append(residual)
-            continue
-        sigma = MAD_TO_SIGMA * float(np.median(np.abs(residual)))
-        sigma = max(sigma, 1e-12 * float(np.linalg.norm(y)), 1e-300)
-        size = np.abs(residual) / sigma
-        weights.append(np.sqrt(HUBER / np.maximum(size, HUBER)) / sigma)
-    return weights
-
-
 def _rms(w: Array, y: Array, value: Array, count: int) -> float:
     """Return σ of what parameters leave of a joint's rows, above rounding."""
     if not len(y):
@@ -148,7 +117,7 @@ def _rms(w: Array, y: Array, value: Array, count: int) -> float:
 
 
 def _sigmas_with_prior(
-    joint_rows: JointRows, prior: GaussianPrior, sigmas: list[float], counts: list[int]
+    blocks: Blocks, prior: GaussianPrior, sigmas: list[float], counts: list[int]
 ) -> list[float]:
     """
     Replace each σ that is NaN by what a fit with the prior leaves there.
@@ -157,35 +126,58 @@ def _sigmas_with_prior(
     from what the prior leaves and its own errors may add; σ² = ‖ρ‖²/(m − γ), γ the parameters
     that the m rows determine (MacKay 1992, Bayesian interpolation).
     """
-    rough = list(sigmas)
-    for j in np.flatnonzero(np.isnan(sigmas)).tolist():
-        (w, y), count = joint_rows[j], max(counts[j], 1)
+    rough, open_ = list(sigmas), np.flatnonzero(np.isnan(sigmas)).tolist()
+    for j in open_:
+        (w, y), count = blocks[j], max(counts[j], 1)
         spread = float(np.sum((w @ prior.covariance) * w)) / count
         rough[j] = float(np.hypot(_rms(w, y, prior.mean, count), spread**0.5))
-    weighted = [(w / s, y / s) for s, (w, y) in zip(rough, joint_rows, strict=True)]
+    weighted = [(w / s, y / s) for s, (w, y) in zip(rough, blocks, strict=True)]
     W, Y = (np.concatenate(parts) for parts in zip(*weighted, prior.rows, strict=True))
     solution = least_squares(W, Y)
-    result = []
-    for sigma, scale, (w, y), count in zip(sigmas, rough, weighted, counts, strict=True):
+    for j in open_:
+        w, y = weighted[j]
         determined = float(np.sum((w @ solution.bread) * w))
-        left = _rms(w, y, solution.value, count)
-        free = max(1.0 - determined / max(count, 1), 1e-12)
-        result.append(scale * left / np.sqrt(free) if np.isnan(sigma) else sigma)
-    return result
+        free = max(1.0 - determined / max(counts[j], 1), 1e-12)
+        rough[j] *= _rms(w, y, solution.value, counts[j]) / np.sqrt(free)
+    return rough
 
 
-def _mixed(joint_rows: JointRows, system: System, value: Array | None) -> Weights:
+def _mle(blocks: Blocks, system: System, value: Array | None) -> Array:
+    """Divide each joint's equations by the σ of its torque noise (MFS eq. 20-25)."""
+    if not isinstance(system, Rows) or system.noise is None:
+        raise RecordingError(
+            "method 'mle' needs the torque noise, which only several periods of one motion show: "
+            "record two periods or more, or use 'wls'"
+        )
+    return np.asarray(1.0 / system.noise)
+
+
+def _irls(blocks: Blocks, system: System, value: Array | None) -> Sequence[float | Array]:
+    """Weight outlying rows less (Huber), by the median absolute deviation of their joint."""
+    if value is None:
+        return _wls(blocks, system, None)
+    weights = list[Array]()
+    for w, y in blocks:
+        residual = np.abs(y - w @ value)
+        sigma = MAD_TO_SIGMA * float(np.median(residual)) if len(y) else 1.0
+        sigma = max(sigma, 1e-12 * float(np.linalg.norm(y)), 1e-300)
+        size = residual / sigma
+        weights.append(np.sqrt(HUBER / np.maximum(size, HUBER)) / sigma)
+    return weights
+
+
+def _mixed(blocks: Blocks, system: System, value: Array | None) -> Array:
     """Weight joints as the penalties were chosen for."""
     if system.penalty is None:
         raise ConfigurationError(
             f"method '{MIXED}' needs penalties that were chosen: use identification.model 'mixed'"
         )
-    weights = system.penalty.weights
-    return [np.full(len(y), w) for w, (_, y) in zip(weights, joint_rows, strict=True)]
+    return system.penalty.weights
 
 
-WHITEN: dict[str, Callable[[JointRows, System, Array | None], Weights]] = {
-    'ols': lambda joint_rows, *_: [np.ones(len(y)) for _, y in joint_rows],
+# What the rows of each joint are multiplied by: a number, or one for each row.
+WHITEN: dict[str, Callable[[Blocks, System, Array | None], Sequence[float | Array] | Array]] = {
+    'ols': lambda blocks, *_: [1.0] * len(blocks),
     'wls': _wls,
     'mle': _mle,
     'irls': _irls,
@@ -224,14 +216,23 @@ def fit(system: System, method: str = 'wls', iterations: int = 1) -> Estimate:
             f"method '{method}' needs every row of a recording, which so long a one does not "
             "leave in memory: use 'wls', or a part of it"
         )
-    joint_rows = [system.rows(joint) for joint in range(len(system.joints))]
-    weigh = _mixed if method == MIXED else WHITEN[method]
-    weights = weigh(joint_rows, system, None)
-    solution, bias, moved = _solve(system, joint_rows, weights, method)
-    for _ in range(max(iterations, ITERATIONS.get(method, 1)) - 1):
-        previous, weights = weights, weigh(joint_rows, system, solution.value)
-        solution, bias, moved = _solve(system, joint_rows, weights, method)
-        if all(np.allclose(a, b, rtol=TOLERANCE) for a, b in zip(previous, weights, strict=True)):
+    blocks, weigh = system.blocks, _mixed if method == MIXED else WHITEN[method]
+    projected = [w for w, _ in blocks]
+    if method == 'iv' and isinstance(system, Rows):
+        if system.Z is None:
+            raise RecordingError(
+                "method 'iv' needs the reference as instrument: record controller_state"
+            )
+        projected = [Z[valid] for Z, valid in zip(system.Z, system.valid, strict=True)]
+    joints, value = list[_Weighted](), None
+    for _ in range(max(iterations, ITERATIONS.get(method, 1))):
+        previous, scales = joints, weigh(blocks, system, value)
+        parts = zip(blocks, projected, scales, strict=True)
+        joints = [_Weighted(w, y, z, k * np.ones(len(y))) for (w, y), z, k in parts]
+        solution, bias, moved = _solve(system, joints, method)
+        value = solution.value
+        pairs = zip(previous, joints, strict=False)
+        if previous and all(np.allclose(a.k, b.k, rtol=TOLERANCE) for a, b in pairs):
             break
     value, bread, rows = solution.value, solution.bread, system.equations
     from_prior = np.zeros(len(value), dtype=bool)
@@ -240,15 +241,19 @@ def fit(system: System, method: str = 'wls', iterations: int = 1) -> Estimate:
         V = system.prior.whitening
         bias = bread @ V.T @ V @ bread.T
         from_prior = np.diag(bread) > LEFT_BY_DATA * np.diag(system.prior.covariance)
-    covariance, classical, model_error, of_noise = _covariances(system, weights, solution, method)
-    scales = _by_scales(system, joint_rows, weights, bread)
-    norms = [np.linalg.norm(y - w @ value) for w, y in joint_rows]
+    covariance, classical, model_error, of_noise = _covariances(system, joints, solution, method)
+    moved = moved[:, None]
+    if system.gain_spread is not None:
+        # How far a standard deviation of each torque's scale moves the estimate.
+        pulls = np.column_stack([j.w.T @ (j.k**2 * j.y) for j in joints])
+        moved = np.column_stack([moved, bread @ pulls * system.gain_spread])
+    norms = [np.linalg.norm(y - w @ value) for w, y in blocks]
     return Estimate(
         names=system.names,
         units=system.units,
         value=value,
         # Rows at instants are not of the weights by which consistent parameters may be off.
-        covariance=covariance + bias + np.outer(moved, moved) + scales @ scales.T,
+        covariance=covariance + bias + moved @ moved.T,
         classical=classical + bias,
         model_error=model_error,
         of_noise=None if of_noise is None else of_noise + bias,
@@ -262,26 +267,24 @@ def fit(system: System, method: str = 'wls', iterations: int = 1) -> Estimate:
     )
 
 
-def _by_scales(system: System, joint_rows: JointRows, weights: Weights, bread: Array) -> Array:
-    """Return how far a standard deviation of each torque's scale moves the estimate, (b, n)."""
-    if system.gain_spread is None or not system.gain_spread.any():
-        return np.zeros((len(bread), 1))
-    pulls = [(w * (k**2)[:, None]).T @ y for (w, y), k in zip(joint_rows, weights, strict=True)]
-    return np.asarray(bread @ np.column_stack(pulls) * system.gain_spread)
+class _Weighted(NamedTuple):
+    """Usable rows of a joint, those that residuals are projected on, and weights (N_j,)."""
+
+    w: Array
+    y: Array
+    z: Array
+    k: Array
 
 
-def _solve(
-    system: System, joint_rows: JointRows, weights: Weights, method: str
-) -> tuple[Solution, Array, Array]:
+def _solve(system: System, joints: list[_Weighted], method: str) -> tuple[Solution, Array, Array]:
     """Return the solution, the covariance of what penalties leave, and how far instants move."""
-    W = np.vstack([w * k[:, None] for (w, _), k in zip(joint_rows, weights, strict=True)])
-    Y = np.concatenate([y * k for (_, y), k in zip(joint_rows, weights, strict=True)])
+    W = np.vstack([j.w * j.k[:, None] for j in joints])
+    Y = np.concatenate([j.y * j.k for j in joints])
     bias, moved = np.zeros((W.shape[1],) * 2), np.zeros(W.shape[1])
     if system.prior is not None and method in WHITENED:
         W, Y = np.vstack([W, system.prior.rows[0]]), np.concatenate([Y, system.prior.rows[1]])
-    if method == 'iv' and isinstance(system, Rows):
-        Z = [system.instruments(j) * k[:, None] for j, k in enumerate(weights)]
-        solution = instrumental_variables(W, Y, np.vstack(Z))
+    if method == 'iv':
+        solution = instrumental_variables(W, Y, np.vstack([j.z * j.k[:, None] for j in joints]))
     elif method == MIXED and system.penalty is not None:
         solution, bias, moved = system.penalty.solve(W, Y)
     else:
@@ -295,38 +298,30 @@ def _solve(
 
 
 def _covariances(
-    system: System, weights: Weights, solution: Solution, method: str
+    system: System, joints: list[_Weighted], solution: Solution, method: str
 ) -> tuple[Array, Array, Array | None, Array | None]:
     """Return the covariance, that of white residuals, what model errors add, and the rest."""
     value, bread, rows = solution.value, solution.bread, system.equations
-    if method == 'iv' and isinstance(system, Rows):
-        Z = [system.instruments(j) for j in range(len(weights))]
-    else:
-        Z = [system.rows(j)[0] for j in range(len(weights))]
-    white, squares = np.zeros_like(bread), 0.0
-    for j, (z, k) in enumerate(zip(Z, weights, strict=True)):
-        w, y = system.rows(j)
-        own = float(np.sum((k * (y - w @ value)) ** 2))
-        squares += own
-        # Weights between those of OLS and WLS leave each joint's rows a variance of its own.
-        share = own / max(int(rows[j]), 1) if method == MIXED else 1.0
-        white += share * (z * k[:, None]).T @ (z * k[:, None])
-    if method == MIXED:
-        squares = float(rows.sum())
-    classical = propagated(bread, white) * squares / max(int(rows.sum()) - len(value), 1)
-    products = cluster_products(system, value, Z, weights)
-    blocks = [jackknife(*each, bread) for each in products]
+    squares = np.array([np.sum((j.k * (j.y - j.w @ value)) ** 2) for j in joints])
+    # Weights between those of OLS and WLS leave each joint's rows a variance of its own.
+    shares = squares / np.maximum(rows, 1) if method == MIXED else np.ones(len(joints))
+    total = float(rows.sum() if method == MIXED else squares.sum())
+    weighted = [j.z * j.k[:, None] for j in joints]
+    white = np.sum([share * z.T @ z for share, z in zip(shares, weighted, strict=True)], axis=0)
+    classical = propagated(bread, white) * total / max(int(rows.sum()) - len(value), 1)
+    products = cluster_products(system, value, [j.z for j in joints], [j.k for j in joints])
+    by_block = [jackknife(*each, bread) for each in products]
     least = np.diag(classical) / system.band
     if system.D is None:
-        return largest(blocks, least), classical, None, None
+        return largest(by_block, least), classical, None, None
     gain = [
-        bread @ (z * (k**2)[:, None]).T @ system.discrepancies(j)
-        for j, (z, k) in enumerate(zip(Z, weights, strict=True))
+        bread @ (own.z * (own.k**2)[:, None]).T @ system.discrepancies(joint)
+        for joint, own in enumerate(joints)
     ]
     # Without what comes back with the motion, as errors of the model do.
-    correlation = inflation(classical, largest(blocks[:1], least))
+    correlation = inflation(classical, largest(by_block[:1], least))
     model_error = model_error_covariance(system, value, np.hstack(gain), correlation)
     if system.timing is not None:
         model_error = model_error + system.timing.covariance(len(value))
-    wider = [widened(c, len(scores)) for c, (_, scores) in zip(blocks, products, strict=True)]
-    return largest(wider, least) + model_error, classical, model_error, largest(blocks, least)
+    wider = [widened(c, len(scores)) for c, (_, scores) in zip(by_block, products, strict=True)]
+    return largest(wider, least) + model_error, classical, model_error, largest(by_block, least)

@@ -24,21 +24,12 @@ RIGID = (*INERTIAL, 'Ia', *OF_POSITION)
 
 @dataclasses.dataclass(frozen=True)
 class EffortParts(ReadOnlyArrays):
-    """
-    Motion of predicted efforts, and their parts, which add up to them; (N, n) each.
+    """Motion of predicted efforts, and their parts, which add up to them; (N, n) each."""
 
-    Attributes
-    ----------
-    position, velocity : [rad or m, rad/s or m/s]
-    inertia : of links and rotors, with Coriolis' and centrifugal torques [N·m or N]
-    gravity, friction, offset : likewise; the torque of a counterbalance counts as gravity
-
-    """
-
-    position: Array
-    velocity: Array
-    inertia: Array
-    gravity: Array
+    position: Array  # [rad or m]
+    velocity: Array  # [rad/s or m/s]
+    inertia: Array  # of links and rotors, with Coriolis' and centrifugal torques [N·m or N]
+    gravity: Array  # the torque of a counterbalance, too
     friction: Array
     offset: Array
 
@@ -50,9 +41,10 @@ class EffortParts(ReadOnlyArrays):
     def concatenate(cls, parts: Sequence[EffortParts | None]) -> EffortParts | None:
         """Concatenate the parts of one motion; None where one is missing."""
         known = [part for part in parts if part is not None]
+        if len(known) < len(parts):
+            return None
         names = [field.name for field in dataclasses.fields(cls)]
-        rows = (np.concatenate([getattr(part, name) for part in known]) for name in names)
-        return cls(*rows) if len(known) == len(parts) else None
+        return cls(*(np.concatenate([getattr(part, name) for part in known]) for name in names))
 
 
 def rigid_and_offset(
@@ -76,11 +68,10 @@ def parts_of_samples(
     if isinstance(robot, ElasticRobot):
         return None
     rigid, offset = rigid_and_offset(robot, range(robot.p))
-    still = np.zeros_like(samples.q)
-    links = np.where(rigid, chi, 0.0)
+    still, links = np.zeros_like(samples.q), np.where(rigid, chi, 0.0)
     gravity = inverse_dynamics(robot, links, samples.q, still, still)
     inertial = inverse_dynamics(robot, links, samples.q, samples.dq, samples.ddq) - gravity
-    constant = inverse_dynamics(robot, np.where(offset, chi, 0.0), *([still] * 3))
+    constant = inverse_dynamics(robot, np.where(offset, chi, 0.0), still, still, still)
     # What is left depends on the direction of motion: friction that grows with the load, too.
     rest = predicted - gravity - inertial - constant
     keep = samples.decimation
@@ -94,7 +85,7 @@ def parts_of_system(
     """Take apart what base parameters (b,) predict; None where the motion is not known."""
     if isinstance(robot, ElasticRobot) or system.q is None or system.dq is None:
         return None
-    if system.W.shape[2] != len(base.columns) or len(system.q) != system.W.shape[1]:
+    if system.W.shape[1:] != (len(system.q), len(base.columns)):
         return None
     rigid, offset = rigid_and_offset(robot, base.columns)
     chi, still = np.zeros(robot.p), np.zeros_like(system.q)
@@ -139,16 +130,20 @@ class Validation(ReadOnlyArrays):
     @property
     def relative_residual(self) -> Array:
         """‖measured − predicted‖/‖measured‖ per joint, all rows, (n,)."""
-        return self._residual(np.ones_like(self.valid))
+        return self._residual(np.ones_like(self.valid), axis=0)
 
     @property
     def moving_residual(self) -> Array:
         """The same on the rows where the joint moves, (n,)."""
-        return self._residual(self.valid)
+        return self._residual(self.valid, axis=0)
 
-    def _residual(self, rows: npt.NDArray[np.bool_]) -> Array:
-        squares = ((self.measured - self.predicted) ** 2, self.measured**2)
-        error, size = (np.sqrt(np.sum(np.where(rows, x, 0.0), axis=0)) for x in squares)
+    def total_residual(self, moving: bool = False) -> float:
+        """Return the relative residual of all joints together."""
+        return float(self._residual(self.valid if moving else np.ones_like(self.valid)))
+
+    def _residual(self, rows: npt.NDArray[np.bool_], axis: int | None = None) -> Array:
+        parts = self.measured - self.predicted, self.measured
+        error, size = (np.sqrt(np.sum(np.where(rows, x**2, 0.0), axis=axis)) for x in parts)
         return np.asarray(error / np.maximum(size, 1e-300))
 
     @property
@@ -163,12 +158,6 @@ class Validation(ReadOnlyArrays):
         error = np.sum((self.measured - self.predicted) ** 2, axis=0)
         with np.errstate(divide='ignore', invalid='ignore'):
             return np.asarray(1.0 - error / np.sum(deviation**2, axis=0))
-
-    def total_residual(self, moving: bool = False) -> float:
-        """Return the relative residual of all joints together."""
-        rows = self.valid if moving else np.ones_like(self.valid)
-        error = np.linalg.norm((self.measured - self.predicted)[rows])
-        return float(error / max(float(np.linalg.norm(self.measured[rows])), 1e-300))
 
     def __repr__(self) -> str:
         return (

@@ -15,22 +15,12 @@ TINY = 1e-16
 
 @dataclasses.dataclass(frozen=True)
 class Solution:
-    """
-    A solution and what its covariance is made of.
+    """A solution and what its covariance is made of."""
 
-    Attributes
-    ----------
-    value : (b,)
-    bread : (b, b) B with χ̂ − χ = B Σ_k z_k ρ_k, z_k the rows of W (of Z, for instruments)
-    singular : (b,) singular values of W, columns scaled to length one, descending
-    weakest : (b,) right singular vector of the smallest
-
-    """
-
-    value: Array
-    bread: Array
-    singular: Array
-    weakest: Array
+    value: Array  # (b,)
+    bread: Array  # (b, b) B with χ̂ − χ = B Σ_k z_k ρ_k, z_k the rows of W (of Z, for instruments)
+    singular: Array  # (b,) singular values of W, columns scaled to length one, descending
+    weakest: Array  # (b,) right singular vector of the smallest
 
 
 def least_squares(W: Array, Y: Array) -> Solution:
@@ -64,11 +54,7 @@ def total_least_squares(W: Array, Y: Array) -> Solution:
 
 
 def instrumental_variables(W: Array, Y: Array, Z: Array) -> Solution:
-    """
-    Return χ̂ = (Zᵀ W)⁻¹ Zᵀ Y (IDIM-IV; Janot, Vandanjon, Gautier 2014).
-
-    Z is the observation matrix of a motion without noise, such as the reference.
-    """
+    """Return χ̂ = (Zᵀ W)⁻¹ Zᵀ Y, Z of a motion without noise (Janot, Vandanjon, Gautier 2014)."""
     length = np.maximum(np.linalg.norm(W, axis=0), 1e-300)
     other = np.maximum(np.linalg.norm(Z, axis=0), 1e-300)
     crossed = (Z / other).T @ (W / length)
@@ -81,11 +67,7 @@ def instrumental_variables(W: Array, Y: Array, Z: Array) -> Solution:
 
 
 def scaled_least_squares(A: Array, y: Array, tolerance: float = 1e-9) -> Array:
-    """
-    Return the solution of least norm in units in which columns of A (N, b) have the length one.
-
-    Singular values below a share of the largest, `tolerance`, count as none.
-    """
+    """Return the solution of least norm, columns of A (N, b) scaled to the length one."""
     scale = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
     return np.asarray(np.linalg.lstsq(A / scale, y, rcond=tolerance)[0] / scale)
 
@@ -127,30 +109,19 @@ class Penalty(ReadOnlyArrays):
     χ_plain is the fit of the same rows, of the parameters that are not shrunk, without the second
     and the h term. ε counts only where the rows tell nothing, as of one that turns one way or
     hardly moves: parameters stay small there, and σ is as large as one that explains all torques.
-
-    Attributes
-    ----------
-    weights : (n,) w of each joint's rows
-    precision : (b,) p
-    spread : (b,) variance of friction before the data, whose p is known; zero of others
-    size : (b,) z, squares of the weighted columns; zero of those that are shrunk
-    shrunk : (b,) which parameters are zero in the plain fit
-    group : (b,) shrunk parameters of one number share a variance; −1 of others
-    rows, target : (k, b), (k,) R and r, of what pulls the bodies
-    doubt : least variance of R χ − r; where R is stronger than that, σ is of a weaker one
-    instants : (k, b + 1) U, a factor of the same data seen another way (core/mixed/columns.py)
-
     """
 
-    weights: Array
-    precision: Array
-    spread: Array
-    size: Array
-    shrunk: npt.NDArray[np.bool_]
+    weights: Array  # (n,) w of each joint's rows
+    precision: Array  # (b,) p
+    spread: Array  # (b,) variance of friction before the data, whose p is known; zero of others
+    size: Array  # (b,) z, squares of the weighted columns; zero of those that are shrunk
+    shrunk: npt.NDArray[np.bool_]  # (b,) which parameters are zero in the plain fit
+    # (b,) shrunk parameters of one number share a variance; −1 of others.
     group: npt.NDArray[np.intp]
-    rows: Array
-    target: Array
-    doubt: float
+    rows: Array  # (k, b) R, of what pulls the bodies
+    target: Array  # (k,) r
+    doubt: float  # least variance of R χ − r; where R is stronger than that, σ is of a weaker one
+    # (k, b + 1) U, a factor of the same data seen another way (core/mixed/columns.py).
     instants: Array
 
     @property
@@ -167,7 +138,7 @@ class Penalty(ReadOnlyArrays):
 
     def solve(self, W: Array, Y: Array) -> tuple[Solution, Array, Array]:
         """
-        Solve weighted rows (N, b), (N,).
+        Solve weighted rows; return the solution, what penalties leave (b, b), what U moves (b,).
 
         The solution's bread is that of the data: χ̂ = B Wᵀ Y, the pull to the plain fit included.
         Its singular values are those of the plain fit without R. A parameter that is pulled is
@@ -175,65 +146,55 @@ class Penalty(ReadOnlyArrays):
         much as those that the rows tell are from the description's (MacKay 1992). Rows at instants
         have the errors of the others, as they are of the same data; the estimate may be off by how
         far they move it.
-
-        Returns the solution, the covariance (b, b) of what the penalties leave, and how far (b,)
-        rows at instants move the estimate.
         """
         R = np.asarray(np.linalg.qr(np.column_stack([W, Y]), mode='r'))
         W, Y = R[:, :-1], R[:, -1]
-        noise = self.noise
-        if self.doubt > noise:
+        if self.doubt > self.noise:
             # A pull that the rows do not contradict may be stronger than what is known.
-            share = np.sqrt(noise / self.doubt)
-            less, as_is = (
-                dataclasses.replace(self, rows=k * self.rows, target=k * self.target, doubt=own)
-                for k, own in ((share, noise), (1.0, 0.0))
+            share, stronger = (
+                np.sqrt(self.noise / self.doubt),
+                dataclasses.replace(self, doubt=0.0),
             )
-            solution, bias, moved = less.solve(W, Y)
-            return dataclasses.replace(solution, value=as_is.solve(W, Y)[0].value), bias, moved
-        free = np.flatnonzero(~self.shrunk)
-        length = np.sqrt(self.size)
+            known = {'rows': share * self.rows, 'target': share * self.target}
+            weaker = dataclasses.replace(self, doubt=self.noise, **known)
+            solution, bias, moved = weaker.solve(W, Y)
+            value = stronger.solve(W, Y)[0].value
+            return dataclasses.replace(solution, value=value), bias, moved
+        b, free, hold = W.shape[1], np.flatnonzero(~self.shrunk), HOLD * self.size
+        # The plain fit, without and with the bodies.
         weak = np.diag(np.sqrt(RIDGE * self.size + self.precision)[free])
-        weak = np.vstack([W[:, free], weak])
-        torques = np.append(Y, 0.0 * free)
-        plain = least_squares(weak, torques)
-        held = plain
+        rows, wanted = np.vstack([W[:, free], weak]), np.append(Y, 0.0 * free)
+        plain = held = least_squares(rows, wanted)
         if len(self.rows):
-            bodies = np.vstack([weak, self.rows[:, free]])
-            held = least_squares(bodies, np.append(torques, self.target))
-        target = np.zeros(W.shape[1])
-        target[free] = held.value
-        hold = HOLD * self.size
-        total = self.precision + hold + RIDGE * self.size
-        pulled = np.flatnonzero(total)
-        root = np.sqrt(total[pulled])
-        rows = np.zeros((len(pulled), W.shape[1]))
-        rows[np.arange(len(pulled)), pulled] = root
-        wanted = (hold * target)[pulled] / root
-        all_rows = np.vstack([W, rows, self.rows])
-        wanted = np.concatenate([Y, wanted, self.target])
-        found = alone = least_squares(all_rows, wanted)
-        used = self.instants[:, :-1]
+            bodies = np.vstack([rows, self.rows[:, free]])
+            held = least_squares(bodies, np.append(wanted, self.target))
+        near, weakest, bread_of_held = np.zeros(b), np.zeros(b), np.zeros((b, b))
+        near[free], weakest[free] = held.value, plain.weakest
+        bread_of_held[np.ix_(free, free)] = held.bread
+        # All of the sum, without and with rows at instants.
+        pull = self.precision + hold + RIDGE * self.size
+        pulled = np.flatnonzero(pull)
+        root, used = np.sqrt(pull[pulled]), self.instants[:, :-1]
+        rows = np.vstack([W, root[:, None] * np.eye(b)[pulled], self.rows])
+        wanted = np.concatenate([Y, (hold * near)[pulled] / root, self.target])
+        found = alone = least_squares(rows, wanted)
         if len(used):
-            both = np.append(wanted, self.instants[:, -1])
-            found = least_squares(np.vstack([all_rows, used]), both)
-        whole = np.zeros_like(found.bread)
-        whole[np.ix_(free, free)] = held.bread
-        bread = found.bread + found.bread @ (hold[:, None] * whole + used.T @ used @ alone.bread)
-        weakest = np.zeros(W.shape[1])
-        weakest[free] = plain.weakest
-        half = bread * (RIDGE * length * np.linalg.norm(Y))
-        bias, pull = half @ half.T, self.precision * found.value**2
-        half = bread * (self.precision * np.sqrt(self.spread))
-        bias += half @ half.T
+            wanted = np.append(wanted, self.instants[:, -1])
+            found = least_squares(np.vstack([rows, used]), wanted)
+        bread = hold[:, None] * bread_of_held + used.T @ used @ alone.bread
+        bread = found.bread + found.bread @ bread
+        # Roots of what each of the penalties leaves.
+        off, size = self.precision * found.value**2, np.sqrt(self.size)
+        halves = [bread * (RIDGE * size * np.linalg.norm(Y))]
+        halves.append(bread * (self.precision * np.sqrt(self.spread)))
         for number in np.unique(self.group[self.group >= 0]):
             own = self.group == number
-            half = found.bread[:, own] * np.sqrt(self.precision[own] * pull[own].mean())
-            bias += half @ half.T
+            halves.append(found.bread[:, own] * np.sqrt(self.precision[own] * off[own].mean()))
+        bias = sum((half @ half.T for half in halves), np.zeros((b, b)))
         if len(self.rows):
             half = found.bread @ self.rows.T
             told = max(len(self.rows) - float(np.sum(self.rows.T * half)), 1.0)
-            off = float(np.sum((self.rows @ found.value - self.target) ** 2)) / told
-            bias += half @ half.T * max(off, self.doubt)
+            left = float(np.sum((self.rows @ found.value - self.target) ** 2)) / told
+            bias = bias + half @ half.T * max(left, self.doubt)
         solution = Solution(found.value, bread, plain.singular, weakest)
         return solution, bias, found.value - alone.value

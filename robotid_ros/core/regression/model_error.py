@@ -42,36 +42,24 @@ CLEAR = 0.5
 
 
 class JointMotion(NamedTuple):
-    """
-    What the torque of a joint depends on, (N,) each.
+    """What the torque of a joint depends on, (N,) each."""
 
-    Speed v over its root mean square, position x less its mean over its standard deviation, time t
-    from the middle of the recording over its duration, load torque [N·m or N] and its rate.
-    """
-
-    v: Array
-    x: Array
-    t: Array
-    torque: Array
-    rate: Array
+    v: Array  # speed over its root mean square
+    x: Array  # position less its mean, over its standard deviation
+    t: Array  # time from the middle of the recording, over its duration
+    torque: Array  # of the load [N·m or N]
+    rate: Array  # of that
 
 
 class Effect(NamedTuple):
-    """
-    What plain friction leaves out: how σ counts it, and what predicts it.
+    """What plain friction leaves out: how σ counts it, and what predicts it."""
 
-    Attributes
-    ----------
-    columns : smooth functions of the motion, whose amounts share a variance
-    terms : shrunk entries of `TERMS` with which the default model predicts it, and what they are
-    of_load : whether all joints share the variance, whose gears are alike: of joints where
-        friction that grows with the load is seen it is known for those where it looks like
-        Coulomb's
-
-    """
-
+    # Smooth functions of the motion, whose amounts share a variance.
     columns: Callable[[JointMotion], Sequence[Array]]
+    # Shrunk entries of `TERMS` with which the default model predicts it, and what they are.
     terms: Mapping[str, str] = {}
+    # Whether all joints share the variance, whose gears are alike: of joints where friction that
+    # grows with the load is seen it is known for those where it looks like Coulomb's.
     of_load: bool = False
 
 
@@ -110,71 +98,56 @@ OF_LOAD = [k for k, each in enumerate(EFFECTS.values()) if each.of_load]
 
 @dataclasses.dataclass(frozen=True)
 class ModelErrors:
-    """
-    Shapes of torques that a model of rigid links with simple friction may leave out.
+    """Shapes of torques that a model of rigid links with simple friction may leave out."""
 
-    Attributes
-    ----------
-    speed, centre, spread : (n,) rms speed, mean and standard deviation of the position
-    middle, duration : of the recording or its first part [s]
-    rigid : (b,) parameters of links and rotors, by least squares
-
-    """
-
-    speed: Array
-    centre: Array
-    spread: Array
-    middle: float
-    duration: float
-    rigid: Array
+    speed: Array  # (n,) root mean square
+    centre: Array  # (n,) mean position
+    spread: Array  # (n,) standard deviation of the position
+    middle: float  # of the recording or its first part [s]
+    duration: float  # [s]
+    rigid: Array  # (b,) parameters of links and rotors, by least squares
 
     @classmethod
     def of(
-        cls,
-        samples: Samples,
-        system: Rows,
-        robot: Robot,
-        base: BaseParameters,
-        least: float = 0.0,
+        cls, samples: Samples, system: Rows, robot: Robot, base: BaseParameters, least: float = 0.0
     ) -> ModelErrors:
         """Take the scales of a recording, or of the first part of one of so many seconds."""
-        time = system.time
-        duration = max(float(time[-1] - time[0]), least, 1e-300)
+        start, stop = float(system.time[0]), float(system.time[-1])
+        duration = max(stop - start, least, 1e-300)
         rigid = np.array([robot.parameters[k].symbol in RIGID for k in base.columns])
         return cls(
             np.sqrt(np.mean(samples.dq**2, axis=0)),
             samples.q.mean(axis=0),
             samples.q.std(axis=0),
-            float(time[0]) + duration / 2.0,
+            start + duration / 2.0,
             duration,
             np.where(rigid, _least_squares(system), 0.0),
         )
 
     def attach(self, samples: Samples, system: Rows) -> Rows:
         """Return the system with the columns of all joints (n, N, d)."""
-        keep = samples.decimation
-        D = np.stack(
-            [
-                self.columns(j, samples.q[::keep, j], samples.dq[::keep, j], system)
-                for j in range(len(system.joints))
-            ]
-        )
-        return dataclasses.replace(system, D=read_only(D))
+        keep, D = samples.decimation, []
+        for j in range(len(system.joints)):
+            D.append(self.columns(j, samples.q[::keep, j], samples.dq[::keep, j], system))
+        return dataclasses.replace(system, D=read_only(np.stack(D)))
 
     def columns(self, joint: int, q: Array, dq: Array, system: Rows) -> Array:
         """Return the columns of one joint (N, d), effect after effect."""
-        v = dq / max(self.speed[joint], 1e-300)
-        x = (q - self.centre[joint]) / max(self.spread[joint], 1e-300)
-        t = (system.time - self.middle) / self.duration
         torque = system.W[joint] @ self.rigid
-        motion = JointMotion(v, x, t, torque, np.gradient(torque, system.time))
+        motion = JointMotion(
+            dq / max(self.speed[joint], 1e-300),
+            (q - self.centre[joint]) / max(self.spread[joint], 1e-300),
+            (system.time - self.middle) / self.duration,
+            torque,
+            np.gradient(torque, system.time),
+        )
         return np.column_stack([c for each in EFFECTS.values() for c in each.columns(motion)])
 
 
 def _least_squares(system: Rows) -> Array:
     """Return the parameters (b,), rows in units of the σ that their joint's own fit leaves."""
     rows = []
-    for w, y in (system.rows(j) for j in range(len(system.joints))):
+    for w, y in system.blocks:
         own = np.linalg.lstsq(w, y, rcond=RCOND)[0] if len(y) else np.zeros(w.shape[1])
         sigma = float(np.linalg.norm(y - w @ own)) / np.sqrt(max(len(y), 1))
         sigma = max(sigma, 1e-9 * float(np.linalg.norm(y)), 1e-300)
@@ -197,10 +170,8 @@ def model_error_covariance(
     The torques are taken as Y = W χ + D δ + ρ with δ ~ N(0, Λ): a mixed model, in which D δ is
     the discrepancy of the model (Kennedy and O'Hagan 2001). The fit without D is off by H δ; the
     mean square of that, given the data, is H E[δ δᵀ] Hᵀ. Blocks of time cannot show it: where a
-    motion repeats, so does the error.
-
-    Of a system with D, the fit (b,) without D, the `gain` H (b, n·d), and the variance of sums of
-    the noise over that of as many independent rows, `correlation`.
+    motion repeats, so does the error. The `gain` is H (b, n·d), `correlation` the variance of sums
+    of the noise over that of as many independent rows.
     """
     information, score, scale = _information(system, value)
     joints = np.repeat(np.arange(len(system.joints)), COLUMNS)
@@ -213,23 +184,17 @@ def model_error_covariance(
 
 
 def _information(system: System, value: Array) -> tuple[Array, Array, Array]:
-    """
-    Return Dᵀ M D, Dᵀ M Y and the scale (n·d,) of columns, M the projection off W.
-
-    Rows are in units of the σ of their joint, and so are columns on average.
-    """
+    """Return Dᵀ M D, Dᵀ M Y and scales (n·d,) of columns, M the projection off W; rows over σ."""
     crossed, own, scores, scales = [], [], [], []
     normal, right = np.zeros((len(value), len(value))), np.zeros(len(value))
-    for j, count in enumerate(system.equations):
-        w, y = system.rows(j)
-        D = system.discrepancies(j)
-        error = y - w @ value
+    for j, (count, (w, y)) in enumerate(zip(system.equations, system.blocks, strict=True)):
+        D, error = system.discrepancies(j), y - w @ value
         sigma = max(float(np.linalg.norm(error)), 1e-12 * float(np.linalg.norm(y)), 1e-300)
-        root = np.sqrt(max(count, 1))
         size = np.linalg.norm(D, axis=0)
-        scale = np.where(size > 0.0, sigma / np.where(size > 0.0, size, 1.0), 0.0)
+        scale = np.divide(sigma, size, out=np.zeros_like(size), where=size > 0.0)
         scale = np.where(np.isin(GROUPS, OF_LOAD), 1.0, scale)
-        w, error, D = (x * (root / sigma) for x in (w, error, D * scale))
+        root = np.sqrt(max(count, 1)) / sigma
+        w, error, D = (x * root for x in (w, error, D * scale))
         normal, right = normal + w.T @ w, right + w.T @ error
         crossed.append(w.T @ D)
         own.append(D.T @ D)
@@ -259,10 +224,9 @@ def _second_moment(information: Array, score: Array, labels: npt.NDArray[np.intp
     for _ in range(ROUNDS):
         rest = score - information @ mean
         unexplained = information - information @ posterior @ information
-        found = np.array([_score_test(unexplained, rest, group) for group in groups])
-        new = np.where(variance > 0.0, 0.0, found[:, 0])
-        clear = found[:, 1] >= CLEAR * np.max(found[:, 1], where=new > 0.0, initial=0.0)
-        new = np.where(clear, new, 0.0)
+        new, clear = np.transpose([_score_test(unexplained, rest, group) for group in groups])
+        new = np.where(variance > 0.0, 0.0, new)
+        new[clear < CLEAR * np.max(clear, where=new > 0.0, initial=0.0)] = 0.0
         if not new.any():
             break
         variance, mean, posterior = _likeliest(information, score, groups, variance + new)
@@ -275,23 +239,20 @@ def _likeliest(
     """
     Return the variances of groups (g,) of the largest restricted likelihood, and δ given them.
 
-    Fixed-point iteration λ = |δ̂|²/γ with γ the number of a group's parameters that the data
-    determine (Patterson and Thompson 1971; MacKay 1992).
+    λ = |δ̂|²/γ, γ the parameters that data determine (Patterson and Thompson 1971; MacKay 1992).
     """
     size = np.array([np.diag(information)[own].max() for own in groups])
-    known, squares = np.zeros((2, len(groups)))
     for _ in range(ITERATIONS):
         root = np.zeros(len(score))
         for own, each in zip(groups, np.sqrt(variance), strict=True):
             root[own] = each
         scaled = root[:, None] * information * root + np.eye(len(root))
         posterior = root[:, None] * np.linalg.inv(scaled) * root
-        mean = posterior @ score
+        mean, found = posterior @ score, np.zeros_like(variance)
         for k in np.flatnonzero(variance):
             own = groups[k]
-            known[k] = max(np.sum(1.0 - np.diag(posterior)[own] / variance[k]), 1e-12)
-            squares[k] = mean[own] @ mean[own]
-        found = np.divide(squares, known, out=np.zeros_like(variance), where=variance > 0.0)
+            known = max(np.sum(1.0 - np.diag(posterior)[own] / variance[k]), 1e-12)
+            found[k] = mean[own] @ mean[own] / known
         found[found * size < NOTHING] = 0.0
         if np.allclose(found, variance, rtol=TOLERANCE):
             break

@@ -1,8 +1,8 @@
 """The observation system Y = W χ + ρ, joint by joint, filtered and decimated alike."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 import dataclasses
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
@@ -23,15 +23,7 @@ from .least_squares import Penalty
 
 @dataclasses.dataclass(frozen=True)
 class GaussianPrior(ReadOnlyArrays):
-    """
-    Parameters before any data, normally distributed.
-
-    Attributes
-    ----------
-    mean : (b,)
-    covariance : (b, b)
-
-    """
+    """Parameters before any data, normally distributed: mean (b,), covariance (b, b)."""
 
     mean: Array
     covariance: Array
@@ -52,20 +44,11 @@ class GaussianPrior(ReadOnlyArrays):
 
 @dataclasses.dataclass(frozen=True)
 class TimingError(ReadOnlyArrays):
-    """
-    What errors of the samples' times do to an estimate.
+    """What errors of the samples' times do to an estimate."""
 
-    Attributes
-    ----------
-    change : (b,) standard deviation, with the signs in which parameters change together
-    jitter, left : standard deviation of the stamps about even times, and of the errors of the
-        times that are used [s]
-
-    """
-
-    change: Array
-    jitter: float
-    left: float
+    change: Array  # (b,) standard deviation, with the signs in which parameters change together
+    jitter: float  # standard deviation of the stamps about even times [s]
+    left: float  # of the errors of the times that are used [s]
 
     def covariance(self, size: int) -> Array:
         """Return the covariance of an estimate whose first parameters these are, (size, size)."""
@@ -84,46 +67,30 @@ NOISE_BAND = 0.898 * FILTER_BAND
 # Decimated rows after which the filter's response has decayed to 1e-7, the samples whose base
 # columns are in memory at once, and random states that show which columns are zero.
 DECAY_ROWS, BLOCK_SAMPLES, STATES = 16, 8192, 32
-# Axis of the rows in the fields of `Rows`.
-ROW_AXIS = {
-    **{'time': 0, 'W': 1, 'Y': 1, 'valid': 1, 'Z': 1, 'measured': 0, 'moving': 1, 'D': 1},
-    **{'q': 0, 'dq': 0},
-}
+# Fields of `Rows` by the axis of the rows.
+ROW_FIELDS = ('time', 'measured', 'q', 'dq'), ('W', 'Y', 'valid', 'Z', 'moving', 'D')
 
 
 @dataclasses.dataclass(frozen=True)
 class System:
-    """
-    Equations of all joints, joint-major (DIDIM eq. 11-14): `Rows`, or `Factors` of any number.
+    """Equations of all joints, joint-major (DIDIM eq. 11-14): `Rows`, or `Factors` of many."""
 
-    Attributes
-    ----------
-    names, units : of the b columns
-    joints : of the n blocks of rows
-    W : (n, N, b)
-    Y : (n, N)
-    valid : (n, N) rows that may be used
-    D : (n, N, d) columns of what the model may leave out, which the covariance counts, or None
-    band : share of the rows' Nyquist frequency that white noise has left after decimation
-    prior : what is known of the parameters besides, or None
-    timing : how far errors of the samples' times move the estimate, or None: not at all
-    penalty : of a mixed model, or None
-    gain_spread : (n,) relative standard deviation of the scale of each joint's Y, or None
-
-    """
-
-    names: tuple[str, ...]
-    units: tuple[str, ...]
-    joints: tuple[str, ...]
-    W: Array
-    Y: Array
-    valid: npt.NDArray[np.bool_]
+    names: tuple[str, ...]  # of the b columns
+    units: tuple[str, ...]  # likewise
+    joints: tuple[str, ...]  # of the n blocks of rows
+    W: Array  # (n, N, b)
+    Y: Array  # (n, N)
+    valid: npt.NDArray[np.bool_]  # (n, N) rows that may be used
     _: dataclasses.KW_ONLY
+    # (n, N, d) columns of what the model may leave out, which the covariance counts, or None.
     D: Array | None = None
+    # Share of the rows' Nyquist frequency that white noise has left after decimation.
     band: float = 1.0
-    prior: GaussianPrior | None = None
+    prior: GaussianPrior | None = None  # what is known of the parameters besides, or None
+    # How far errors of the samples' times move the estimate, or None: not at all.
     timing: TimingError | None = None
-    penalty: Penalty | None = None
+    penalty: Penalty | None = None  # of a mixed model, or None
+    # (n,) relative standard deviation of the scale of each joint's Y, or None.
     gain_spread: Array | None = None
 
     def __post_init__(self) -> None:
@@ -136,38 +103,37 @@ class System:
 
     def select(self: S, kept: list[int]) -> S:
         """Return the system of some parameters, the others zero, without prior or penalty."""
-        return dataclasses.replace(
-            self,
-            names=tuple(self.names[k] for k in kept),
-            units=tuple(self.units[k] for k in kept),
-            **self._columns(kept),
-            prior=None,
-            timing=None,
-            penalty=None,
-        )
+        names, units = (tuple(each[k] for k in kept) for each in (self.names, self.units))
+        changed: dict[str, Any] = {'prior': None, 'timing': None, 'penalty': None}
+        for field, columns in (('W', kept), ('Z', kept), ('batches', [*kept, -1])):
+            if getattr(self, field, None) is not None:
+                changed[field] = getattr(self, field)[..., columns]
+        return dataclasses.replace(self, names=names, units=units, **changed)
 
     def without(self: S, gone: npt.NDArray[np.bool_], value: Array) -> S:
         """Return the system of the other parameters, less what these (b,) explain with a value."""
-        timing = self.timing
+        timing, changed = self.timing, dict[str, Any](D=None)
         if timing is not None:
             change = timing.change[~gone[: len(timing.change)]]
             timing = dataclasses.replace(timing, change=change)
-        system = dataclasses.replace(self, **self._rest(gone, value), D=None)
-        kept = system.select(np.flatnonzero(~gone).tolist())
-        return dataclasses.replace(kept, timing=timing)
-
-    def _columns(self, kept: list[int]) -> dict[str, Any]:
-        """Return the fields with columns, of some of them."""
-        return {'W': self.W[:, :, kept]}
-
-    def _rest(self, gone: npt.NDArray[np.bool_], value: Array) -> dict[str, Any]:
-        """Return the fields with torques, less what some parameters explain."""
-        return {'Y': read_only(self.Y - self.W[:, :, gone] @ value[gone])}
+        changed['Y'] = read_only(self.Y - self.W[:, :, gone] @ value[gone])
+        if isinstance(self, Factors):
+            changed['batches'] = self.batches.copy()
+            changed['batches'][..., -1] -= self.batches[..., :-1][..., gone] @ value[gone]
+        kept = np.flatnonzero(~gone).tolist()
+        return dataclasses.replace(
+            dataclasses.replace(self, **changed).select(kept), timing=timing
+        )
 
     def rows(self, joint: int) -> tuple[Array, Array]:
         """Return the usable rows of a joint, W_j (N_j, b) and Y_j (N_j,)."""
         used = self.valid[joint]
         return self.W[joint][used], self.Y[joint][used]
+
+    @property
+    def blocks(self) -> list[tuple[Array, Array]]:
+        """Usable rows of each joint."""
+        return [self.rows(joint) for joint in range(len(self.joints))]
 
     def discrepancies(self, joint: int) -> Array:
         """Return the usable rows of a joint's columns of what the model may leave out."""
@@ -179,49 +145,35 @@ class System:
         return np.asarray(self.W @ chi)
 
     def relative_residual(self, chi: Array) -> Array:
-        """
-        Return ‖Y_j − W_j χ‖/‖Y_j‖ of the usable rows of each joint, (n,).
-
-        Rows without torque (a link behind a spring) are measured by the largest of their parts.
-        """
+        """Return ‖Y_j − W_j χ‖/‖Y_j‖ of the usable rows of each joint, (n,)."""
         error = np.where(self.valid, self.Y - self.predict(chi), 0.0)
         signal = np.where(self.valid, self.Y, 0.0)
         size = np.linalg.norm(signal, axis=1)
+        # Rows without torque (a link behind a spring) are measured by the largest of their parts.
         for j in np.flatnonzero(size == 0.0):
             size[j] = np.linalg.norm(self.rows(int(j))[0] * chi, axis=0).max(initial=0.0)
         return np.asarray(np.linalg.norm(error, axis=1) / np.maximum(size, 1e-300))
 
     def total_residual(self, chi: Array) -> float:
         """Return ‖Y − W χ‖/‖Y‖ of the usable rows of all joints."""
-        blocks = [self.rows(joint) for joint in range(len(self.joints))]
-        error = sum(float(np.sum((y - w @ chi) ** 2)) for w, y in blocks)
-        return float(np.sqrt(error / max(sum(float(y @ y) for _, y in blocks), 1e-300)))
+        error = sum(float(np.sum((y - w @ chi) ** 2)) for w, y in self.blocks)
+        return float(np.sqrt(error / max(sum(float(y @ y) for _, y in self.blocks), 1e-300)))
 
 
 @dataclasses.dataclass(frozen=True)
 class Rows(System):
-    """
-    Rows of a system at known times.
+    """Rows of a system at known times."""
 
-    Attributes
-    ----------
-    time : (N,) [s]
-    noise : (n,) standard deviation of the torque noise, or None
-    Z : (n, N, b) instruments: W of the reference, or None
-    measured : (N,) False where samples were made up to bridge a gap, or None: all were measured
-    moving : (n, N) those of `valid` where the joint moves, or None: all
-    q, dq : (N, n) positions and velocities, or None
-
-    """
-
-    time: Array
+    time: Array  # (N,) [s]
     _: dataclasses.KW_ONLY
-    noise: Array | None = None
-    Z: Array | None = None
+    noise: Array | None = None  # (n,) standard deviation of the torque noise, or None
+    Z: Array | None = None  # (n, N, b) instruments: W of the reference, or None
+    # (N,) False where samples were made up to bridge a gap, or None: all were measured.
     measured: npt.NDArray[np.bool_] | None = None
+    # (n, N) those of `valid` where the joint moves, or None: all.
     moving: npt.NDArray[np.bool_] | None = None
-    q: Array | None = None
-    dq: Array | None = None
+    q: Array | None = None  # (N, n) positions, or None
+    dq: Array | None = None  # (N, n) velocities, or None
 
     def __post_init__(self) -> None:
         freeze_fields(self, 'time', 'W', 'Y')
@@ -230,81 +182,44 @@ class Rows(System):
     def concatenate(cls, systems: Sequence['Rows'], step: int = 1) -> 'Rows':
         """Put the rows of systems with the same columns behind each other, one of each step."""
         changed = dict[str, Any]()
-        for name, axis in ROW_AXIS.items():
-            parts, chosen = [getattr(system, name) for system in systems], np.s_[::step]
-            changed[name] = None
-            if all(part is not None for part in parts):
-                rows = read_only(np.concatenate(parts, axis=axis))
-                changed[name] = rows[:, chosen] if axis else rows[chosen]
+        for axis, names in enumerate(ROW_FIELDS):
+            for name in names:
+                parts, rows = [getattr(system, name) for system in systems], None
+                if all(part is not None for part in parts):
+                    rows = read_only(np.concatenate(parts, axis=axis))
+                    rows = rows[:, ::step] if axis else rows[::step]
+                changed[name] = rows
         noise = [system.noise for system in systems if system.noise is not None]
         common = np.sqrt(np.mean(np.square(noise), axis=0)) if len(noise) == len(systems) else None
         band = min(system.band for system in systems)
         return dataclasses.replace(systems[0], **changed, noise=common, band=band)
 
-    def _columns(self, kept: list[int]) -> dict[str, Any]:
-        Z = None if self.Z is None else self.Z[:, :, kept]
-        return {**super()._columns(kept), 'Z': Z}
-
-    def instruments(self, joint: int) -> Array:
-        """Return the usable rows of a joint's instruments (N_j, b); RecordingError without."""
-        if self.Z is None:
-            raise RecordingError(
-                "method 'iv' needs the reference as instrument: record controller_state"
-            )
-        return self.Z[joint][self.valid[joint]]
-
 
 @dataclasses.dataclass(frozen=True)
 class Factors(System):
-    """
-    A system of triangular factors of [W D Y], which stand for any number of rows.
+    """A system of triangular factors of [W D Y], which stand for any number of rows."""
 
-    Attributes
-    ----------
-    counts : (n,) equations that W and Y stand for
-    batches : (n, K, b + 1, b + 1) factors of [W Y] of successive parts
-
-    """
-
-    counts: npt.NDArray[np.intp]
-    batches: Array
+    counts: npt.NDArray[np.intp]  # (n,) equations that W and Y stand for
+    batches: Array  # (n, K, b + 1, b + 1) factors of [W Y] of successive parts
 
     @property
     def equations(self) -> npt.NDArray[np.intp]:
         """Number of equations of each joint (n,)."""
         return self.counts
 
-    def _columns(self, kept: list[int]) -> dict[str, Any]:
-        return {**super()._columns(kept), 'batches': self.batches[..., [*kept, -1]]}
-
-    def _rest(self, gone: npt.NDArray[np.bool_], value: Array) -> dict[str, Any]:
-        batches = self.batches.copy()
-        batches[..., -1] -= batches[..., :-1][..., gone] @ value[gone]
-        return {**super()._rest(gone, value), 'batches': batches}
-
 
 @dataclasses.dataclass(frozen=True)
 class Observed(Generic[S_co]):
-    """
-    What was observed of a recording, of one chunk of it, or of several logs.
+    """What was observed of a recording, of one chunk of it, or of several logs."""
 
-    Attributes
-    ----------
-    system : rows in memory, or triangular factors of all chunks and logs
-    samples : of all of it, or of the first chunk that moves
-    sampled_systems : rows in memory: all of them, or those of some chunks from all over
-    delays : of each joint's effort behind its position that were removed [s]
-    notes : findings on the signals
-    parts : of several logs, each of them
-
-    """
-
-    system: S_co
-    samples: Samples
+    system: S_co  # rows in memory, or triangular factors of all chunks and logs
+    samples: Samples  # of all of it, or of the first chunk that moves
+    # Rows in memory: all of them, or those of some chunks from all over.
     sampled_systems: tuple[Rows, ...]
+    # Of each joint's effort behind its position that were removed [s].
     delays: Mapping[str, float] = dataclasses.field(default_factory=dict)
-    notes: tuple[Finding, ...] = ()
-    parts: tuple['Observed[System]', ...] = ()
+    notes: tuple[Finding, ...] = ()  # findings on the signals
+    parts: tuple['Observed[System]', ...] = ()  # of several logs, each of them
 
 
 def observe(samples: Samples, robot: Robot, base: BaseParameters) -> Rows:
@@ -312,41 +227,34 @@ def observe(samples: Samples, robot: Robot, base: BaseParameters) -> Rows:
     Stack the base columns of W and the torque, through one filter, one sample in `decimation`.
 
     The regressor is computed in blocks that overlap by the filter's memory, so that what is kept
-    in memory is the decimated system alone (parallel decimation, DIDIM section II).
-
-    Raises
-    ------
-    RecordingError : no row is left
-
+    in memory is the decimated system alone (parallel decimation, DIDIM section II). Raises a
+    RecordingError where no row is left.
     """
-    keep = samples.decimation
-    count = -(-len(samples.time) // keep)
-    W = np.zeros((robot.n, count, base.rank))
-    Y = np.zeros((robot.n, count))
+    keep, total = samples.decimation, len(samples.time)
     overlap = DECAY_ROWS * keep if keep > 1 else 0
     length = max(BLOCK_SAMPLES, 4 * overlap) // keep * keep
+    Y = np.zeros((robot.n, -(-total // keep)))
+    W = np.zeros((*Y.shape, base.rank))
     # Most links do not hang on a joint: which columns of it are not zero, at random states. Those
     # of slow motion, or of its path, are zero there.
     states = np.random.default_rng(0).normal(size=(3, STATES, robot.n))
     used = np.array(regressor(robot, *states, columns=base.columns).any(axis=1))
-    for place, parameter in enumerate(robot.parameters[k] for k in base.columns):
-        if parameter.symbol in SHRUNK:
-            used[robot.joints.index(parameter.joint), place] = True
-    # Joint, place among the base columns and values (N,) of friction along its path.
     places = {int(column): k for k, column in enumerate(base.columns)}
-    path = []
-    if not isinstance(robot, ElasticRobot):
-        found = path_columns(robot, samples.q, samples.dq)
-        path = [(j, places[column], values) for j, column, values in found if column in places]
-    for start in range(0, len(samples.time), length):
-        stop = min(start + length, len(samples.time))
-        low, high = max(0, start - overlap), min(len(samples.time), stop + overlap)
-        rows = slice(low, high)
-        full = regressor(
-            robot, samples.q[rows], samples.dq[rows], samples.ddq[rows], columns=base.columns
-        ).swapaxes(1, 2)
-        for j, place, values in path:
-            full[j, place] = values[rows]
+    for column, place in places.items():
+        if robot.parameters[column].symbol in SHRUNK:
+            used[robot.joints.index(robot.parameters[column].joint), place] = True
+    # Joint, column and values (N,) of friction along its path.
+    elastic = isinstance(robot, ElasticRobot)
+    path = [] if elastic else list(path_columns(robot, samples.q, samples.dq))
+    for start in range(0, total, length):
+        stop = min(start + length, total)
+        low = max(0, start - overlap)
+        rows = slice(low, min(total, stop + overlap))
+        motion = samples.q[rows], samples.dq[rows], samples.ddq[rows]
+        full = regressor(robot, *motion, columns=base.columns).swapaxes(1, 2)
+        for j, column, values in path:
+            if column in places:
+                full[j, places[column]] = values[rows]
         out = slice(start // keep, -(-stop // keep))
         own = slice((start - low) // keep, (start - low) // keep + out.stop - out.start)
         W[:, out].swapaxes(1, 2)[used] = decimate(full[used], keep)[:, own]
@@ -355,12 +263,7 @@ def observe(samples: Samples, robot: Robot, base: BaseParameters) -> Rows:
     if not valid.any():
         raise RecordingError('no sample is left after decimation: record longer')
     return Rows(
-        base.names,
-        base.units,
-        samples.joints,
-        read_only(W),
-        read_only(Y),
-        valid.copy(),
+        base.names, base.units, samples.joints, read_only(W), read_only(Y), valid.copy(),
         samples.time[::keep],
         noise=samples.noise,
         band=NOISE_BAND if keep > 1 else 1.0,
@@ -369,7 +272,7 @@ def observe(samples: Samples, robot: Robot, base: BaseParameters) -> Rows:
         q=read_only(samples.q[::keep].copy()),
         dq=read_only(samples.dq[::keep].copy()),
         gain_spread=robot.gain_spread,
-    )
+    )  # fmt: skip
 
 
 def read_only(array: Array) -> Array:
@@ -379,11 +282,7 @@ def read_only(array: Array) -> Array:
 
 
 def decimate(x: Array, keep: int) -> Array:
-    """
-    Return one sample in `keep` along axis 1, after the filter against aliasing.
-
-    The filter, forwards and backwards, shifts no phase.
-    """
+    """Return one sample in `keep` along axis 1, after a filter without phase against aliasing."""
     if keep == 1:
         return x
     signals, pad = np.moveaxis(x, 1, -1), min(x.shape[1] - 1, 10 * keep)
@@ -401,13 +300,7 @@ def folds(q: Array, dq: Array, used: npt.NDArray[np.bool_]) -> npt.NDArray[np.bo
 
     A block of time is like its neighbours, and a term that only interpolates predicts it well;
     another motion is faster, slower, or elsewhere (Roberts et al. 2017). The positions' directions
-    are the first two principal ones.
-
-    Parameters
-    ----------
-    q, dq : (N, n) of the rows
-    used : (N,) rows to be divided
-
+    are the first two principal ones. Of q, dq (N, n), the rows `used` (N,) are divided.
     """
     place = np.flatnonzero(used)
     time = np.zeros(len(q), dtype=int)
@@ -429,14 +322,7 @@ BATCHES_PER_CHUNK, MAX_BATCHES = 32, 128
 
 
 class TriangularFactors:
-    """
-    Triangular factors of [W D Y] of all batches so far, (n, K, b + d + 1, b + d + 1).
-
-    Parameters
-    ----------
-    joints, columns : n and b + d, without Y
-
-    """
+    """Triangular factors of [W D Y] of all batches so far, of n joints and b + d columns."""
 
     def __init__(self, joints: int, columns: int):
         self._factors = np.empty((joints, MAX_BATCHES, columns + 1, columns + 1))
@@ -447,32 +333,25 @@ class TriangularFactors:
 
     def add(self, system: Rows, batches: int = BATCHES_PER_CHUNK) -> None:
         """Add the rows of a chunk, as so many batches."""
-        rows = joined(system)
-        rows *= system.valid[:, :, None]
         self.counts += system.valid.sum(axis=1)
-        for part in np.array_split(rows, batches, axis=1):
-            self._waiting.append(triangular_factor(part))
-            if len(self._waiting) == self._merged:
-                self._keep(np.concatenate(self._waiting, axis=1))
-                self._waiting = []
-
-    def _keep(self, rows: Array) -> None:
-        self._factors[:, self._count] = triangular_factor(rows)
-        self._count += 1
-        if self._count == MAX_BATCHES:
-            n, _, size, _ = self._factors.shape
-            self._count //= 2
-            pairs = self._factors.reshape(n, self._count, 2 * size, size)
-            self._factors[:, : self._count] = triangular_factor(pairs)
-            self._merged *= 2
+        for part in _batch_factors(system, batches):
+            self._waiting.append(part)
+            if len(self._waiting) < self._merged:
+                continue
+            self._factors[:, self._count] = _merged(self._waiting)
+            self._waiting, self._count = [], self._count + 1
+            if self._count == MAX_BATCHES:
+                n, _, size, _ = self._factors.shape
+                self._merged, self._count = 2 * self._merged, self._count // 2
+                pairs = self._factors.reshape(n, self._count, 2 * size, size)
+                self._factors[:, : self._count] = triangular_factor(pairs)
 
     def system(self, template: System) -> Factors:
         """Return the system of all rows; names, units and joints are those of the template."""
-        kept = self._factors[:, : self._count]
+        kept = [self._factors[:, : self._count]]
         if self._waiting:
-            rest = triangular_factor(np.concatenate(self._waiting, axis=1))
-            kept = np.concatenate([kept, rest[:, None]], axis=1)
-        return _of_batches(template, kept, self.counts.copy())
+            kept.append(_merged(self._waiting)[:, None])
+        return _of_batches(template, np.concatenate(kept, axis=1), self.counts.copy())
 
 
 def joined(system: System) -> Array:
@@ -481,41 +360,51 @@ def joined(system: System) -> Array:
     return np.concatenate([system.W, *D, system.Y[:, :, None]], axis=2)
 
 
-def split(
-    template: System, factors: Array, counts: npt.NDArray[np.intp], batches: Array
-) -> Factors:
-    """Return the system of the rows of factors of [W D Y] (n, b + d + 1, b + d + 1)."""
-    b, own = len(template.names), {f.name: getattr(template, f.name) for f in fields(System)}
-    own |= {
-        'W': factors[:, :, :b],
-        'Y': factors[:, :, -1],
-        'valid': np.ones(factors.shape[:2], bool),
-    }
-    own['D'] = None if template.D is None else factors[:, :, b:-1]
-    return Factors(**own, counts=counts, batches=batches)
+def compress(system: System, most_batches: int) -> Factors:
+    """Return the triangular factors of rows or factors, of at most so many successive batches."""
+    if not isinstance(system, Factors):
+        parts = np.stack([*_batch_factors(system, most_batches)], axis=1)
+        return _of_batches(system, parts, system.valid.sum(axis=1))
+    groups = np.array_split(system.batches, min(most_batches, system.batches.shape[1]), axis=1)
+    merged = [triangular_factor(g.reshape(len(g), -1, g.shape[-1])) for g in groups]
+    return dataclasses.replace(system, batches=np.stack(merged, axis=1))
+
+
+def stack_factors(systems: Sequence[System]) -> Factors:
+    """Put systems of triangular factors together."""
+    factors = [each for each in systems if isinstance(each, Factors)]
+    counts = np.sum([each.counts for each in factors], axis=0)
+    batches = np.concatenate([each.batches for each in factors], axis=1)
+    return _factors(factors[0], _merged([joined(each) for each in factors]), counts, batches)
 
 
 def _of_batches(template: System, factors: Array, counts: npt.NDArray[np.intp]) -> Factors:
     """Return the system of factors of [W D Y] of batches (n, K, b + d + 1, b + d + 1)."""
     n, count, size, _ = factors.shape
-    own = [*range(len(template.names)), size - 1]
     total = triangular_factor(factors.reshape(n, count * size, size))
-    return split(template, total, counts, triangular_factor(factors[..., own]))
+    own = [*range(len(template.names)), size - 1]
+    return _factors(template, total, counts, triangular_factor(factors[..., own]))
 
 
-def compress(system: System, most_batches: int) -> Factors:
-    """
-    Return the triangular factors of all rows, of at most so many successive batches.
+def _factors(
+    template: System, total: Array, counts: npt.NDArray[np.intp], batches: Array
+) -> Factors:
+    """Return the system of a factor of [W D Y] (n, b + d + 1, b + d + 1), and of its batches."""
+    b, own = len(template.names), {f.name: getattr(template, f.name) for f in fields(System)}
+    own |= {'W': total[:, :, :b], 'Y': total[:, :, -1], 'valid': np.ones(total.shape[:2], bool)}
+    own['D'] = None if template.D is None else total[:, :, b:-1]
+    return Factors(**own, counts=counts, batches=batches)
 
-    Of rows in memory, or of factors already, whose neighbouring batches are merged.
-    """
-    if not isinstance(system, Factors):
-        rows = joined(system) * system.valid[:, :, None]
-        parts = map(triangular_factor, np.array_split(rows, most_batches, axis=1))
-        return _of_batches(system, np.stack([*parts], axis=1), system.valid.sum(axis=1))
-    groups = np.array_split(system.batches, min(most_batches, system.batches.shape[1]), axis=1)
-    merged = [triangular_factor(g.reshape(len(g), -1, g.shape[-1])) for g in groups]
-    return replace(system, batches=np.stack(merged, axis=1))
+
+def _batch_factors(system: System, batches: int) -> Iterator[Array]:
+    """Return the triangular factors of so many successive parts of the rows."""
+    rows = joined(system)
+    rows *= system.valid[:, :, None]
+    return map(triangular_factor, np.array_split(rows, batches, axis=1))
+
+
+def _merged(factors: Sequence[Array]) -> Array:
+    return triangular_factor(np.concatenate(factors, axis=1))
 
 
 def triangular_factor(rows: Array) -> Array:

@@ -145,9 +145,8 @@ def test_a_joint_without_rows_is_as_if_it_were_not_there(method, iterations):
 
 
 def weights_of(rows, value=None):
-    """Return the first weight of each joint."""
-    joint_rows = [rows.rows(j) for j in range(len(rows.joints))]
-    return np.array([w[0] for w in WHITEN['wls'](joint_rows, rows, value)])
+    """Return the weight of each joint."""
+    return np.array(WHITEN['wls'](rows.blocks, rows, value))
 
 
 def test_a_joint_of_few_rows_has_the_sigma_of_the_common_fit():
