@@ -175,11 +175,11 @@ def read_effort(bag: Bag, name: str, states: JointTable) -> np.ndarray:
             count, own = found.shape[1], states.joints
             names = next((layout.texts[key] for key in NAMES if key in layout.texts), ())
             if len(names) != count:  # the user's, the description's or the states'
-                known, mimics = movable_joints(bag.options.urdf or '<robot/>')
-                independent = tuple(joint for joint in known if joint not in mimics)
+                movable, mimics = movable_joints(bag.options.urdf or '<robot/>')
+                independent = tuple(joint for joint in movable if joint not in mimics)
                 orders = (bag.options.joints, independent, own)
-                names = next((each for each in orders if len(each) == count), None)
-            if names is None:
+                names = next((each for each in orders if len(each) == count), ())
+            if len(names) != count:
                 raise RecordingError(
                     f'{topic} has {count} numbers for {len(own)} joints: choose among them as in '
                     f"'{topic}:data[0:{len(own)}]'"
@@ -300,15 +300,15 @@ def read_joint_states(
         received, ends = table.received, [0, len(table.stamp)]
         if seconds != np.inf or window != UNBOUNDED:
             low, high = (None if t is None else int(np.searchsorted(received, t)) for t in window)
-            began, stop, _ = slice(low, high).indices(len(received))
-            ends = [began]
-            for k in range(began + BATCH, stop, BATCH):
+            start, stop, _ = slice(low, high).indices(len(received))
+            ends = [start]
+            for k in range(start + BATCH, stop, BATCH):
                 if received[k] - received[ends[-1]] >= seconds * 1e9:
                     ends.append(k)
-            ends += [stop] if stop > began else []
-        for rows in itertools.starmap(slice, itertools.pairwise(ends)):
-            part = [table.rows(rows)]
-            yield _with_effort(bag, part) if bag.options.effort_topic else part
+            ends += [stop] if stop > start else []
+        for piece in itertools.starmap(slice, itertools.pairwise(ends)):
+            alone = [table.rows(piece)]
+            yield _with_effort(bag, alone) if bag.options.effort_topic else alone
         return
     decoder = Decoder(bag.typestore, JOINT_STATE, fault_of)
     joint_sets: dict[frozenset[str], _Parts] = {}

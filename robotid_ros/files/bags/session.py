@@ -237,8 +237,8 @@ def add_context(bag: Bag, recording: Run, clock: Clock, end: float) -> Run:
 
         by_name = {phase.name: phase for phase in reversed(phases)}
         for name, motion in session.trajectories.items():
-            phase = by_name.get(name)
-            if phase is not None and (phase.rests or not phase.steady):
+            ran = by_name.get(name)
+            if ran is not None and (ran.rests or not ran.steady):
                 continue
             try:
                 trajectory = Trajectory.from_dict(motion)
@@ -247,7 +247,7 @@ def add_context(bag: Bag, recording: Run, clock: Clock, end: float) -> Run:
                     f"the trajectory of phase '{name}' in '{bag.path}' is damaged ({error!r}): "
                     'record again'
                 ) from error
-            speed = 1.0 if phase is None else phase.speed[0]
+            speed = 1.0 if ran is None else ran.speed[0]
             trajectories[name] = trajectory if speed == 1.0 else trajectory.at_speed(speed)
     return dataclasses.replace(
         recording,
