@@ -41,8 +41,8 @@ NAMED = {
         ('payload that no body can be',
          'return consistent_parameters(', 'return free if True else consistent_parameters('),
         ('payload without the weights of the data',
-         'root = np.linalg.cholesky(white + 1e-12 * np.diag(np.diag(white)))',
-         'root = np.eye(len(white))'),
+         'root = np.linalg.cholesky(white[square] + 1e-12 * np.diag(np.diag(white[square])))',
+         'root = np.eye(len(rows))'),
     ),
     'regression/covariance': (
         ('no white floor of σ',
