@@ -7,9 +7,9 @@ OLDEST := .venv-oldest
 DOCS := .venv-docs
 # Writes the hashes of the pinned packages.
 UV := 0.13.9
-# Tests in so many processes at once. Half of their time on two cores is waiting: for robots in real time, for nodes.
+# Tests in so many processes at once: much of their time is waiting, for robots in real time and for nodes.
 # One thread of BLAS in each.
-WORKERS ?= 3
+WORKERS ?= 4
 PYTEST := -m pytest -n $(WORKERS) --dist worksteal
 
 export PYTHON

@@ -30,6 +30,7 @@ def folder(tmp_path_factory, bag, scara):
     return folder
 
 
+@pytest.mark.slow
 def test_mujoco_needs_the_torques_of_the_draws(folder, bag):
     """Mean and spread of MuJoCo's inverse dynamics, against W χ of what is sampled in memory."""
     found = rid.identify(bag, method='wls')

@@ -165,6 +165,7 @@ def test_simulators_get_the_servos(run, servos, tmp_path, kind):
 
 
 @pytest.mark.parametrize('words', [(), ('--free-bodies',)], ids=['all alike', 'free bodies'])
+@pytest.mark.slow
 def test_the_model_has_the_bodies_that_a_known_mass_shows(run, tmp_path, words):
     """All are 1.4 times as heavy as described; or only the last one is."""
     pytest.importorskip('pyarrow')

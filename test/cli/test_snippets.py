@@ -190,7 +190,13 @@ def _write_configurations(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    'page', [p for p in SHOWN if p not in PATHS], ids=lambda p: str(p.relative_to(ROOT))
+    'page',
+    [
+        pytest.param(p, marks=[pytest.mark.slow] * (p.stem == 'simulation'))
+        for p in SHOWN
+        if p not in PATHS
+    ],
+    ids=lambda p: str(p.relative_to(ROOT)),
 )
 def test_what_a_page_shows_runs(run, inputs, tmp_path, monkeypatch, page):
     folder, names, printed = tmp_path / 'here', {}, ''

@@ -138,6 +138,7 @@ def test_what_does_not_fit_is_one_sentence(bags, work, tmp_path):
         load_models([str(CONFIG), str(CONFIG)])
 
 
+@pytest.mark.slow
 def test_workers_die_and_their_bags_go_to_others(
     bags, work, cluster, tmp_path, store, monkeypatch
 ):

@@ -144,6 +144,7 @@ def session(arm: Path, tmp_path: Path) -> Iterator[Session]:
         yield session
 
 
+@pytest.mark.slow
 def test_it_holds_the_arm_gives_way_to_a_push_and_hands_it_back(session: Session, results: Path):
     # Without it, friction would not hold the arm.
     load = {'mass': 1.0, 'com': [0.3, 0.0, 0.0], 'link': 'link_3'}

@@ -68,6 +68,7 @@ def test_a_session_goes_on_without_the_identification(session: Session, trajecto
     assert lasts == pytest.approx(3 * PERIOD, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_a_session_ends_when_enough_is_known(session: Session, trajectory: Path):
     client = session.client
     progress = client.node.create_publisher(DiagnosticStatus, 'identification/progress', LATCHED)

@@ -121,6 +121,7 @@ def test_nothing_is_told_where_nothing_changes(monitor, at_work):
 @pytest.mark.parametrize(
     ('seed', 'every', 'longest'), [(4, 500, 100), (5, 300, 100), (5, 700, 150)]
 )
+@pytest.mark.slow
 def test_pushes_are_not_told(monitor, at_work, seed, every, longest):
     stamp, q, effort = at_work(120.0, 100.0, 0 if seed == 4 else seed)
     rng = np.random.default_rng(seed)

@@ -69,6 +69,7 @@ def test_positions_beyond_the_limits_of_the_description_are_named(short):
     assert 'calibration' in render(told)
 
 
+@pytest.mark.slow
 def test_a_leg_and_a_limit_that_it_reaches():
     truth = {**LEG, 'thigh': {**LEG['thigh'], 'limit': 6.0}}
     recording = recorded(servo_plant.LEG, truth, delay=0.013)
@@ -82,6 +83,7 @@ def test_a_leg_and_a_limit_that_it_reaches():
     assert note.values['limits'] == (found.value('limit', 'thigh'),)
 
 
+@pytest.mark.slow
 def test_states_that_are_slower_than_commands_with_losses():
     fast = recorded(servo_plant.ARM, ARM, seconds=12.0, rate=200)
     kept = np.arange(fast.time.size) % 4 == 0
@@ -98,6 +100,7 @@ def test_states_that_are_slower_than_commands_with_losses():
     assert (note.values['commands'], note.values['positions']) == pytest.approx((200.0, 50.0))
 
 
+@pytest.mark.slow
 def test_friction_that_falls_with_the_speed():
     truth = {joint: {**own, 'Fst': 0.06} for joint, own in ARM.items()}
 
