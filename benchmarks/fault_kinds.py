@@ -62,6 +62,7 @@ SAYS_OF_HARDWARE = {
     'frozen_joint': r'joint_1',
     'hardware_error': r'joint states|controller|deactivat|hardware',
     'deactivate': r'deactivat',
+    'starved_clock': '',
 }
 
 

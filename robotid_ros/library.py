@@ -250,9 +250,16 @@ class InverseDynamics(dynamics.RobotDynamics):
     @classmethod
     def load(cls, path: PathLike) -> 'InverseDynamics':
         """
-        Read what an identification has written: parameters.yaml beside identified.urdf.
+        Read what an identification has written.
 
-        RobotIdError: a file is missing or cannot be read, or the robot has springs.
+        Parameters
+        ----------
+        path : parameters.yaml with identified.urdf beside it, or their folder
+
+        Raises
+        ------
+        RobotIdError : a file is missing or cannot be read, or the robot has springs
+
         """
         model = read_identified_model(path)
         return cls(model.robot, model.chi)
@@ -262,9 +269,19 @@ def plot(result: Identification | Validation, path: PathLike | None = None) -> A
     """
     Draw measured and predicted efforts, and what is left, joint by joint.
 
-    Of an identification, it is the validation, else the fit. Returns matplotlib's `Figure`, which
-    a notebook shows, and writes a picture where a path is given: png, svg or pdf. FileError: it
-    cannot be written, or its name says no format.
+    Parameters
+    ----------
+    result : of an identification its validation is drawn, else its fit
+    path : of a picture to write: png, svg or pdf
+
+    Returns
+    -------
+    matplotlib's `Figure`, which a notebook shows.
+
+    Raises
+    ------
+    FileError : the picture cannot be written, or its name says no format
+
     """
     from .files.report.figures import draw_torques, write_picture
 

@@ -320,10 +320,20 @@ def save(
     """
     Write `parameters.yaml`, `torques.npz`, `identified.urdf` and `report.html`.
 
-    The folder is made when missing, files of the same names are replaced. `settings` are the
-    configuration's nested mapping, kept with the result, `command` repeats it, for the report.
-    Returns the results, as plain values; with a warning where the report's plotting library is
-    missing. Raises FileError where the folder cannot be written.
+    Parameters
+    ----------
+    folder : made when missing; files of the same names are replaced
+    settings : the configuration's nested mapping, kept with the result
+    command : that repeats it, for the report
+
+    Returns
+    -------
+    The results, as plain values; with a warning where the report's plotting library is missing.
+
+    Raises
+    ------
+    FileError : the folder cannot be written
+
     """
     results = collect_results(identification, recording, settings, command)
     description = identified_urdf(

@@ -119,9 +119,19 @@ class Trajectory:
     """
     A periodic motion `q(t) = q0 + Φ(t) c` of named joints.
 
-    q0 = `start` (n,): every family but 'ffs' starts and ends each period there, at rest. The
-    coefficients are (k, n), k = `FAMILIES[family].size · order`. Raises TrajectoryError for shapes
-    that do not fit, or values that are not finite.
+    Parameters
+    ----------
+    joints : names, in the order of the columns
+    family : key of `FAMILIES`: 'ffs', 'mfs', 'bspline' or 'quintic'
+    period : length of one period [s]
+    order : harmonics of a Fourier series, free points of the others
+    start : (n,) q0; every family but 'ffs' starts and ends each period there, at rest
+    coefficients : (k, n), k = `FAMILIES[family].size · order`
+
+    Raises
+    ------
+    TrajectoryError : shapes that do not fit, or values that are not finite
+
     """
 
     joints: tuple[str, ...]
@@ -320,7 +330,15 @@ def sample_waypoints(trajectory: Trajectory, rate: float, periods: int = 1) -> W
 def point_to_point(
     joints: tuple[str, ...], start: Array, goal: Array, velocity: Array, acceleration: Array
 ) -> Waypoints:
-    """Move on one quintic, q0 + (q1 − q0)(10 s³ − 15 s⁴ + 6 s⁵), as fast as bounds (n,) let."""
+    """
+    Move from rest to rest on one quintic, `q = q0 + (q1 − q0)(10 s³ − 15 s⁴ + 6 s⁵)`.
+
+    Parameters
+    ----------
+    start, goal : (n,) [rad or m]
+    velocity, acceleration : (n,) bounds [rad/s, rad/s² or m]; the duration follows from them
+
+    """
     ends = np.array([start, goal], dtype=float)
     distance = np.abs(ends[1] - ends[0])
     by_speed = np.max(PEAK_SPEED * distance / velocity, initial=0.0)

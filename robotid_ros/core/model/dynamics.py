@@ -31,8 +31,14 @@ def drive_columns(
     Yield joint, column and values (N,) of rotor inertias, friction, springs and couplings.
 
     Of elastic joints, rows are those of links and of motors alone: `robot.add_link_rows` makes
-    drives of motors. Of q, dq, ddq (N, n) and the torques (N, n) that the joints transmit to the
-    links [N·m or N]; `successive` samples are of one motion, whose path friction may remember.
+    drives of motors.
+
+    Parameters
+    ----------
+    q, dq, ddq : (N, n)
+    loads : (N, n) torques that the joints transmit to the links [N·m or N]; None: none
+    successive : whether these are samples of one motion, whose path friction may remember
+
     """
     for drive in moving:
         columns = [] if drive.inertia is None else [(drive.inertia, drive.turn(ddq))]
@@ -91,10 +97,18 @@ def regressor(
     """
     Observation matrix of the standard parameters, τ_j = W[j] χ (DIDIM eq. 8-10).
 
-    Of q, dq, ddq (N, n), in the order of `robot.joints`, and the columns (c,) of which parameters,
-    ascending, or None for all p: (n, N, c), joint-major; in memory, columns are contiguous.
-    Friction that grows with the load takes the load from `robot.load_parameters`, not from χ;
-    `successive` samples are of one motion, whose path friction may remember.
+    Friction that grows with the load takes the load from `robot.load_parameters`, not from χ.
+
+    Parameters
+    ----------
+    q, dq, ddq : (N, n) position, velocity, acceleration, in the order of `robot.joints`
+    columns : (c,) which parameters, ascending, or None for all p
+    successive : whether these are samples of one motion, whose path friction may remember
+
+    Returns
+    -------
+    (n, N, c), joint-major; in memory, columns are contiguous
+
     """
     q, dq, ddq = (np.asarray(x, dtype=float) for x in (q, dq, ddq))
     # The load is that of all parameters.
@@ -153,7 +167,20 @@ def _link_torques(robot: Robot, chi: Array, q: Array, dq: Array, ddq: Array) -> 
 def inverse_dynamics(
     robot: Robot, chi: Array, q: Array, dq: Array, ddq: Array, *, successive: bool = False
 ) -> Array:
-    """Torques (N, n) of parameters chi (p,), of bodies that can exist or not, [N·m or N]."""
+    """
+    Torques of the standard parameters: links, rotor inertias, friction, springs and couplings.
+
+    Parameters
+    ----------
+    chi : (p,) standard parameters, of bodies that can exist or not
+    q, dq, ddq : (N, n)
+    successive : whether these are samples of one motion, whose path friction may remember
+
+    Returns
+    -------
+    (N, n) [N·m or N]
+
+    """
     q, dq, ddq = (np.asarray(x, dtype=float) for x in (q, dq, ddq))
     links = _link_torques(robot, chi, q, dq, ddq)
     tau = links + ddq @ rotor_inertia(robot, chi)
@@ -187,7 +214,19 @@ def model_with(robot: Robot, chi: Array, armature: bool = True) -> Any:
 
 
 def mass_matrix(robot: Robot, chi: Array, q: Array) -> Array:
-    """Mass matrix of any chi (p,) with all rotors, (n, n) at q (n,), (N, n, n) at (N, n)."""
+    """
+    Mass matrix with rotor inertias and couplings, also of parameters that no body has.
+
+    Parameters
+    ----------
+    chi : (p,) standard parameters
+    q : (n,) or (N, n) positions
+
+    Returns
+    -------
+    (n, n) or (N, n, n) [kg·m², kg·m, kg], in the order of `robot.joints`
+
+    """
     poses, n = np.atleast_2d(np.asarray(q, dtype=float)), robot.n
     # What a unit acceleration of each joint takes, and what none does.
     ddq = np.tile(np.vstack([np.eye(n), np.zeros(n)]), (len(poses), 1))
@@ -200,12 +239,25 @@ def mass_matrix(robot: Robot, chi: Array, q: Array) -> Array:
 
 class RobotDynamics:
     """
-    Inverse dynamics of a rigid robot whose parameters chi (p,) are those of bodies that can exist.
+    Inverse dynamics of a robot whose parameters are known.
 
     What can be computed beforehand is, so that a call takes a few microseconds. Vectors are (n,)
     in the order of `joints`, [rad or m], [N·m or N]; calls share memory, so that each thread needs
-    one of its own. `drives` (d, n) are speeds of the drives per joint speed: the joints', then the
-    coupled motors'. Raises ConfigurationError for springs in joints, or a link without mass.
+    one of its own.
+
+    Parameters
+    ----------
+    robot : rigid
+    chi : (p,) standard parameters; bodies that can exist
+
+    Raises
+    ------
+    ConfigurationError : springs between motor and link, or a link without mass
+
+    Attributes
+    ----------
+    drives : (d, n) speed of each drive per joint speed: the joints', then the coupled motors'
+
     """
 
     def __init__(self, robot: Robot, chi: npt.ArrayLike) -> None:

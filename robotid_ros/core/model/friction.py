@@ -257,7 +257,16 @@ class FrictionTerm:
     def columns(
         self, q: Array, dq: Array, load: Array | None = None, successive: bool = False
     ) -> tuple[Array, ...]:
-        """Return a column (N,) for each parameter, of q, dq, and the load of the links (N,)."""
+        """
+        Return a column (N,) of the observation matrix for each of the term's parameters.
+
+        Parameters
+        ----------
+        q, dq : (N,) position and velocity of the joint [rad, rad/s or m, m/s]
+        load : (N,) torque that the joint transmits to the links [N·m or N]; None: none
+        successive : whether the rows are samples of one motion, so that its path is known
+
+        """
         if successive and self.kind.of_path is not None:
             return self.kind.of_path(q, dq, self.constants)
         values = self.kind.columns(q if self.kind.of_position else dq, self.constants)

@@ -166,9 +166,17 @@ class ExternalEffort(NamedTuple):
 
 class ExternalEffortEstimator:
     """
-    Follows joint states by an identified model; the same live and on recordings.
+    Follows joint states; the same live and on recordings.
 
-    Slower joints than `standstill` rest [rad/s or m/s]. ConfigurationError: as the observer's.
+    Parameters
+    ----------
+    model : with the identified parameters
+    standstill : speed below which a joint is at standstill [rad/s or m/s]
+
+    Raises
+    ------
+    ConfigurationError : the wrong number of gains
+
     """
 
     def __init__(self, model: RobotDynamics, settings: ContactSettings, standstill: float):
@@ -313,7 +321,15 @@ class ContactDetector:
     """
     Compares external efforts with thresholds, one sample after another.
 
-    The thresholds are those where friction is known; what it may hide is added to them.
+    Parameters
+    ----------
+    thresholds : where friction is known; what it may hide is added to them
+
+    Attributes
+    ----------
+    threshold : (n,) of the last sample, in the direction of its external effort [N·m or N]
+    contact : the last one, or None
+
     """
 
     def __init__(self, joints: Sequence[str], thresholds: ContactThresholds):
@@ -349,8 +365,18 @@ class ExternalWrench:
 
     τ_ext = Jᵀ w, weighted by what is unknown of each joint's effort and regularised by the size
     that wrenches are expected to have: the mean of w for Gaussian τ_ext and w. What a posture or
-    the number of joints leaves open stays near zero, with a σ near the expected size [N, N·m].
-    Without the name of a frame it is that of the last body. UnknownNameError: it is none.
+    the number of joints leaves open stays near zero, with a σ near the expected size.
+
+    Parameters
+    ----------
+    model : with the robot's kinematics
+    frame : its name; empty: the last body
+    force, torque : expected size of the wrench [N, N·m]
+
+    Raises
+    ------
+    UnknownNameError : the robot has no such frame
+
     """
 
     def __init__(self, model: RobotDynamics, frame: str, force: float, torque: float):

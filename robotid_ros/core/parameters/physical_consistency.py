@@ -130,9 +130,18 @@ def consistent_parameters(
     Solve min ‖F χ − g‖² + Σ_links ‖S − I‖²_F/σ_S² + Σ_others ((χ − χ_ref)/σ_ref)².
 
     ‖S − I‖² is its mean over the centres of mass that the link may have, see `centre_sigma`.
-    Subject to S ⪰ margin·I for each link and χ_i ≥ 0 for `positive`. F (b, p) and g (b,) are
-    whitened: ‖F χ − g‖² is the data's χ². Where whitening did not make it the identity, `noise`
-    (b, b) is the covariance of g. Raises a SolverError where the program has no solution.
+    Subject to S ⪰ margin·I for each link and χ_i ≥ 0 for `positive`.
+
+    Parameters
+    ----------
+    factor, target : F (b, p) and g (b,), whitened: ‖F χ − g‖² is the data's χ²
+    prior : what is known besides
+    noise : (b, b) covariance of g, where whitening did not make it the identity; for `sigma`
+
+    Raises
+    ------
+    SolverError : the program has no solution or the solver is missing
+
     """
     T, origin, weight = scaled_coordinates(prior)
     F, W = np.asarray(factor), np.diag(weight)

@@ -63,11 +63,19 @@ def plain_equivalent(
     dq: Array, friction: Array, near: Sequence[float] = (0.0, 0.0, 0.0), decay: float = 0.0
 ) -> PlainFriction:
     """
-    Fit plain friction to a torque (N,), min ‖F_v dq + F_c sign(dq) + offset − friction‖.
+    Fit plain friction to samples of a torque, min ‖F_v dq + F_c sign(dq) + offset − friction‖.
 
-    F_v and F_c are at least 0, and `near` those given where the samples do not tell: of a joint
-    that turns one way only, F_c from the offset. With a `decay` of the speed from a sample to the
-    next errors of the speed count, not of torques; samples of no speed only let time go on.
+    F_v and F_c are at least 0.
+
+    Parameters
+    ----------
+    dq : (N,) speeds [rad/s or m/s]
+    friction : (N,) torque of the friction [N·m or N]
+    near : F_v, F_c and offset to prefer where the samples do not tell: of a joint that turns one
+        way only, F_c from the offset
+    decay : of the speed from a sample to the next, where errors of the speed count; 0: of torques.
+        Samples of no speed, with which time goes on, do not count
+
     """
     moves = dq != 0.0
     rows = np.column_stack([dq, np.sign(dq), moves, np.where(moves, friction, 0.0)])

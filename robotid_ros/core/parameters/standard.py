@@ -115,13 +115,18 @@ def standard_parameters(
     Return consistent parameters, pulled to the prior as strongly as the data allow.
 
     That is as far as the residual is within the tolerance, and base parameters within ±3 σ.
+
     The data are weighted as the estimate weighted them. Where constraints are active this leaves
     joints with large torques more than it has to: the unweighted sum of squares, which the
     relative residual measures, takes over where only it stays within the tolerance, and after
     it the same with bodies that may be thinner. What these leave is what is attainable.
 
-    Without a system, rows to predict, the pull stays the tightest, of σ_S = `spread`. `tolerance`
-    is the largest increase of the residual over that of the base parameters, relative.
+    Parameters
+    ----------
+    system : rows to predict; None: the pull stays at `spread`
+    spread : σ_S of the tightest pull
+    tolerance : largest increase of the residual over that of the base parameters, relative
+
     """
     weighted = _ConsistentFit(robot, _by_estimate(base, estimate, system), spread)
     tight = weighted(1.0)

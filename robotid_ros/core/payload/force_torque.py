@@ -96,10 +96,21 @@ def identify_at_sensor(
     """
     Find what hangs at a sensor from a motion or from poses.
 
-    Wrenches (N, 6) [N, N·m] are of successive instants, gravity (3,) is in the root frame as
-    described: its direction is found anew where the weight stands out. σ are of weighted least
-    squares, by the residuals of forces and of torques and by how much successive ones correlate.
-    RecordingError: the poses do not determine the result; names what.
+    σ are of weighted least squares, by the residuals of forces and of torques and by how much
+    successive ones correlate.
+
+    Parameters
+    ----------
+    motion, wrench : of successive instants, (N, 6) [N, N·m]
+    gravity : (3,) in the root frame as described; its direction is found anew where the weight
+        stands out
+    frame : name of the sensor's
+    sign : `ACTION` or `REACTION`
+
+    Raises
+    ------
+    RecordingError : the poses do not determine the result; names what
+
     """
     N = len(wrench)
     if N < LEAST_ROWS:

@@ -312,8 +312,15 @@ def fit_with_instruments(
     with itself: every spring is estimated softer than it is. In Z the deflection that the link's
     torque predicts, −(W χ − W_K K)/K, replaces the measured one, until it converges.
 
-    Takes the estimate by least squares. Returns the system with its instruments, and the estimate;
-    both as given where noise is too small to matter, or where a stiffness is not positive.
+    Parameters
+    ----------
+    estimate : by least squares, the initial one
+
+    Returns
+    -------
+    The system with its instruments, and the estimate; both as given where noise is too small to
+    matter, or where a stiffness is not found positive
+
     """
     if estimate.residual[robot.elastic_joints].max() < HARMLESS:
         return system, estimate

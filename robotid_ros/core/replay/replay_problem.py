@@ -232,11 +232,19 @@ def make_replay_problem(
     samples: Samples | None = None,
 ) -> ReplayProblem:
     """
-    Collect what a closed-loop method needs of efforts, reference (or trajectory) and controller.
+    Collect what a closed-loop method needs of a recording.
 
-    A control law in the settings replaces the recorded one; `samples` are the measured motion, for
-    comparison only. A ControllerError or UnknownNameError where the control law is not known, a
-    RecordingError where there is no reference.
+    Parameters
+    ----------
+    recording : with efforts, the reference (or its trajectory) and the controller
+    settings : of the replay; a control law given there replaces the recorded one
+    samples : measured motion, for comparison only, or None
+
+    Raises
+    ------
+    ControllerError, UnknownNameError : the control law is not known
+    RecordingError : there is no reference
+
     """
     recording = recording.select(robot.joints)
     controller, given = recording.controller, settings.law and settings.rate and settings.gains

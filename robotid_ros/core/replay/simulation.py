@@ -184,11 +184,19 @@ def simulate(
     """
     Integrate the closed loop from the reference's start, at rest relative to it (DIDIM IV).
 
-    `desired` (K, n) is the reference at each update, `external` (K, n) a known torque that acts
-    besides the controller's. Steps of the `integrator`, a key of `INTEGRATORS` or 'auto', see
-    `quickest`, are of `step` [s] at most. After each `restart` updates the state is that of the
-    reference again (0: never); torques act `delay` updates late. A DivergenceError where the robot
-    leaves its reference, or the state is not finite.
+    Parameters
+    ----------
+    desired : (K, n) reference at each update
+    external : (K, n) known torque or force that acts besides the controller's, or None
+    integrator : key of `INTEGRATORS`, or 'auto', see `quickest`
+    step : longest integration step [s]
+    restart : updates after which the state is that of the reference again; 0: never
+    delay : updates until a torque acts
+
+    Raises
+    ------
+    DivergenceError : the robot leaves its reference, or the state is not finite
+
     """
     if integrator not in (*INTEGRATORS, 'auto'):
         raise UnknownNameError('integrator', integrator, (*INTEGRATORS, 'auto'))

@@ -43,9 +43,16 @@ def undo_clock_jumps(
     """
     Join the parts of a recording whose clock was set, by the times of reception.
 
-    Of stamps and times of reception (N,) [s] and positions (N, n): where these jump with the
-    clock, the robot was put somewhere else. Notes count from `before` these samples [s]. Returns
-    stamps (N,) on the first part's clock, (N,) which to keep, the jumps taken back [s], and notes.
+    Parameters
+    ----------
+    stamp, received : (N,) [s]
+    position : (N, n); where it jumps with the clock, the robot was put somewhere else
+    before : duration of the recording before these samples, for the notes [s]
+
+    Returns
+    -------
+    (N,) stamps on the first part's clock, (N,) which to keep, the jumps taken back [s], and notes
+
     """
     # The parts between outliers and clock jumps that are long enough to be used.
     step = np.diff(stamp)

@@ -17,12 +17,22 @@ NOISE_FROM = 0.25  # of the sampling rate, above which all is noise: half of Nyq
 
 def filter_without_phase(x: Array, order: int, cutoff: float, pad: int, keep: int = 1) -> Array:
     """
-    Filter signals (..., N) by a Butterworth low-pass forwards and backwards (Gustafsson 1996).
+    Filter signals by a Butterworth low-pass forwards and backwards (Gustafsson 1996).
 
-    At both ends a signal goes on point-symmetrically by `pad` samples, less than N, and the filter
-    starts at rest on its first value, as SciPy's `sosfiltfilt` does by default. The cut-off is of
-    one pass, over the Nyquist frequency. Of the result one sample in `keep` is returned, the first
-    one among them, (..., ceil(N / keep)).
+    At both ends a signal goes on point-symmetrically, and the filter starts at rest on its first
+    value, as SciPy's `sosfiltfilt` does by default.
+
+    Parameters
+    ----------
+    x : (..., N) signals
+    cutoff : of one pass, over the Nyquist frequency
+    pad : samples by which a signal is extended at either end, less than N
+    keep : return one sample in so many, the first one among them
+
+    Returns
+    -------
+    (..., ceil(N / keep))
+
     """
     shape = x.shape[:-1]
     x = x.reshape(int(np.prod(shape)), x.shape[-1])

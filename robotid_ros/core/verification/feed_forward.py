@@ -34,11 +34,17 @@ def with_rests(motion: Waypoints) -> Waypoints:
 
 def with_feed_forward(motion: Waypoints, robot: Robot, chi: Array, period: float) -> Waypoints:
     """
-    Add the efforts that standard parameters (p,) predict, and the points that these need.
+    Add the efforts that standard parameters predict, and the points that these need.
 
-    Of a motion `with_rests`, at a controller's updates [s], in the unit of its commands. The path
-    stays the same: a quintic between points of a quintic is that quintic. Friction is that of the
-    wanted velocities; where a joint turns round, it changes within one update.
+    The path stays the same: a quintic between points of a quintic is that quintic. Friction is
+    that of the wanted velocities; where a joint turns round, it changes within one update.
+
+    Parameters
+    ----------
+    motion : with rests, see `with_rests`
+    robot, chi : model and standard parameters (p,); efforts have the unit of the commands
+    period : of the controller's updates [s]
+
     """
     # Along the rests the effort grows and goes in a straight line.
     edges, time = _updates(motion, period, rests=True)
