@@ -39,6 +39,7 @@ def test_a_payload(bag, loaded, tmp_path):
     assert found['mass'] == pytest.approx(2.0, rel=0.02)
 
 
+@pytest.mark.slow
 def test_the_identified_arm_in_a_simulation(bag, tmp_path):
     pytest.importorskip('mujoco')
     assert '2 joints in MuJoCo' in example('sim_to_real.sh', tmp_path, bag, URDF)

@@ -71,6 +71,7 @@ def test_one_command_makes_parameters_and_a_model(run, dataset, tmp_path):
     assert code == 1 and '--force' in errors
 
 
+@pytest.mark.slow
 def test_rollouts_follow_another_motion(run, dataset, servos, tmp_path):
     arguments = ('rollout', dataset / 'other', servos, '-o', tmp_path / 'page.html')
     arguments += ('--units', 'position=deg', '--draws', 5)
@@ -88,6 +89,7 @@ def test_rollouts_follow_another_motion(run, dataset, servos, tmp_path):
     assert code == 0 and 'along the recorded commands' in unwrapped(text)
 
 
+@pytest.mark.slow
 def test_draws_are_as_the_covariance_says(servos):
     model = read_servos(servos)
     found, robots = model.estimate, [*possible(model, 4000)]

@@ -115,6 +115,7 @@ def test_friction_that_falls_with_the_speed():
     assert found.value('Fst', 'elbow') is not None
 
 
+@pytest.mark.slow
 def test_a_known_mass_gives_the_scale():
     heavy = tuple(
         (*row[:4], 1.25 * row[4], row[5], tuple(1.25 * x for x in row[6]))
