@@ -71,9 +71,6 @@ class ReadOnlyArrays:
 # W, and of base parameters, which are combinations known to 1e-7, far below what the geometry of
 # robots gives.
 DEPENDENT = 1e-6
-# Directions that are taken out of rows before others are fitted: what is left of them must be
-# rounding, also where it is squared.
-PROJECTED = 1e-9
 # A system of equations is refused: what is solved with less has no correct digit left.
 SINGULAR = 1e-12
 # Rows predict others only along what they determine well: a thousand times their noise is no

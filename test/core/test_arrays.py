@@ -10,7 +10,6 @@ from robotid_ros.core.arrays import (
     diagonal_scale,
     frozen,
     PREDICTED,
-    PROJECTED,
     SINGULAR,
 )
 from robotid_ros.core.model.base_parameters import reduce_by_qr
@@ -47,7 +46,7 @@ def test_what_base_parameters_and_designs_take_for_dependent(share, count):
 
 
 def test_what_is_solved_is_finer_than_what_decides_and_both_are_above_rounding():
-    assert np.finfo(float).eps < SINGULAR < PROJECTED < DEPENDENT < PREDICTED < 1.0
+    assert np.finfo(float).eps < SINGULAR < DEPENDENT < PREDICTED < 1.0
 
 
 @pytest.mark.parametrize('shape', [(0, 2), (1,), (50,), (200, 3)])

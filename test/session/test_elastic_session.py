@@ -32,19 +32,8 @@ def elastic(tmp_path: Path) -> Path:
 
 def test_the_stiffness_of_the_one_elastic_joint_is_published(elastic: Path, tmp_path: Path):
     trajectory = str(CONFIG.parent / 'trajectories' / f'{NAME}.yaml')
-    folder = {'recorder.folder': str(tmp_path)}
     with Session(elastic, tmp_path) as session:
-        session.start(
-            *('simulated_robot', 'excitation', 'recorder', 'identification'),
-            excitation={'excitation.trajectory': trajectory},
-            recorder=folder,
-            identification=folder,
-        )
-        session.robot.wait()
-        session.ready('excitation', 'recorder', 'identification')
-        session.client.call_trigger('excitation/start')
-        session.until('excitation', 'done')
-        session.until('identification', 'done')
+        session.run_whole(trajectory, tmp_path)
         shown = {
             name: text
             for status in session.client.latest['identification/parameters'].status

@@ -30,19 +30,8 @@ def test_a_session_by_a_starved_clock_finds_what_is_true(
     )
     path = tmp_path / 'scara.yaml'
     path.write_text(yaml.safe_dump(values))
-    folder = {'recorder.folder': str(tmp_path)}
     with Session(path, tmp_path) as session:
-        session.start(
-            *('simulated_robot', 'excitation', 'recorder', 'identification'),
-            excitation={'excitation.trajectory': str(trajectory)},
-            recorder=folder,
-            identification=folder,
-        )
-        session.robot.wait()
-        session.ready('excitation', 'recorder', 'identification')
-        session.client.call_trigger('excitation/start')
-        session.until('excitation', 'done')
-        session.until('identification', 'done')
+        session.run_whole(trajectory, tmp_path)
         bag = Path(session.client.value('recorder', 'path'))
         told = session.client.latest['simulated_robot/true_parameters']
     (note,) = select(open_recording(bag).notes, 'clock_starved')

@@ -209,6 +209,21 @@ class Session:
         assert self.client.state(node) in states, self.describe()
         return self.client.message(node)
 
+    def run_whole(self, trajectory: Path | str, folder: Path) -> None:
+        """Run a session of all nodes, recorded and identified in a folder."""
+        records = {'recorder.folder': str(folder)}
+        self.start(
+            *('simulated_robot', 'excitation', 'recorder', 'identification'),
+            excitation={'excitation.trajectory': str(trajectory)},
+            recorder=records,
+            identification=records,
+        )
+        self.robot.wait()
+        self.ready('excitation', 'recorder', 'identification')
+        self.client.call_trigger('excitation/start')
+        self.until('excitation', 'done')
+        self.until('identification', 'done')
+
     def end_motion(self) -> None:
         """End the motion that a test has left, where there is one: others come after it."""
         moves = self.client.state('excitation') not in ('', 'idle', 'done', 'failed')
