@@ -1,7 +1,8 @@
 """Motions: families, the trajectory as a frozen value, waypoints that are sent, ordinary work."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 import hashlib
 import json
 import math
@@ -198,14 +199,7 @@ class Trajectory:
     def from_dict(cls, values: Mapping[str, Any]) -> 'Trajectory':
         """Build a trajectory from what `to_dict` gave, or raise a TrajectoryError."""
         try:
-            return cls(
-                joints=tuple(str(name) for name in values['joints']),
-                family=str(values['family']),
-                period=float(values['period']),
-                order=int(values['order']),
-                start=np.array(values['start'], dtype=float),
-                coefficients=np.array(values['coefficients'], dtype=float),
-            )
+            return cls(**{field.name: values[field.name] for field in fields(cls)})
         except (TrajectoryError, UnknownNameError):
             raise
         except (KeyError, TypeError, ValueError) as error:
@@ -262,17 +256,20 @@ class Waypoints:
         columns = (getattr(self, name)[:end] for name in ('time', 'q', 'dq', 'ddq'))
         return Waypoints(self.joints, *columns)
 
-    def segments(self) -> Array:
-        """Coefficients of each segment's quintic, (P−1, 6, n), in powers of (t − t_k)/h_k."""
+    @cached_property
+    def polynomial(self) -> Any:
+        """The quintics between the points of all joints, a `scipy.interpolate.PPoly`."""
+        from scipy.interpolate import PPoly
+
         h = np.diff(self.time)[:, None]
         first, last = self._accelerations()
         # From where each begins: powers of a short time amplify rounding of positions.
         step = np.diff(self.q, axis=0)
         start = np.zeros_like(step), h * self.dq[:-1], h**2 * first
-        ends = np.stack([*start, step, h * self.dq[1:], h**2 * last], axis=1)
-        result = np.einsum('ck,pcn->pkn', HERMITE, ends)
-        result[:, 0] += self.q[:-1]
-        return np.asarray(result)
+        ends = np.stack([*start, step, h * self.dq[1:], h**2 * last])
+        powers = np.tensordot(HERMITE.T, ends, 1) / h ** np.arange(6)[:, None, None]
+        powers[0] += self.q[:-1]
+        return PPoly(powers[::-1], self.time)
 
     def _accelerations(self) -> tuple[Array, Array]:
         """Return those with which segments begin and end, (P−1, n)."""
@@ -280,14 +277,7 @@ class Waypoints:
 
     def sample(self, t: NDArray[np.float64]) -> Motion:
         """Interpolate as the controller does, at times (N,) within [0, duration]."""
-        index = np.clip(np.searchsorted(self.time, t, side='right') - 1, 0, len(self.time) - 2)
-        h = np.diff(self.time)[index]
-        s = (np.asarray(t) - self.time[index]) / h
-        c = np.moveaxis(self.segments()[index], 1, 0)  # (6, N, n)
-        s, h, polynomial = s[:, None], h[:, None], np.polynomial.polynomial
-        derivatives = (polynomial.polyder(c, k) for k in range(3))
-        values = (polynomial.polyval(s, x, tensor=False) for x in derivatives)
-        return Motion(*(value / h**k for k, value in enumerate(values)))
+        return Motion(*(self.polynomial(t, k) for k in range(3)))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ the scaled ones of Universal Robots. Whoever adds another kind of controller beg
 on in `excitation/trajectory_goal.py`, which sends a trajectory.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 import math
@@ -16,15 +16,14 @@ from control_msgs.msg import JointTrajectoryControllerState
 from controller_manager_msgs.srv import ListHardwareComponents, SwitchController
 import numpy as np
 from rclpy.node import Node
-from rclpy.parameter import Parameter, parameter_value_to_python
-from rclpy.parameter_client import AsyncParameterClient
 
 from ...core.arrays import Array
 from ...core.model.robot import Robot
 from ...core.signals.recording import Controller
 from ...exceptions import ControllerError, RobotStateError
 from .batched_subscription import BatchedSubscription
-from .waiting import answer_of, result_of, Silence, wait_until
+from .ros_parameters import ParameterClient
+from .waiting import result_of, Silence, wait_until
 
 JTC = 'joint_trajectory_controller/JointTrajectoryController'
 # Those that hand efforts on as they come, for all their joints at once, on this topic below them.
@@ -160,28 +159,18 @@ def is_gazebo(plugin: str) -> bool:
     return plugin.partition('/')[0] in GAZEBO
 
 
-class ControllerClient:
-    """
-    Parameter services of one controller, its name relative to the namespace of the node.
-
-    Every call waits for the node's executor, at most for a `timeout` [s], so call from a worker
-    thread. `ControllerError`: it is not there, does not answer, or not what was asked.
-    """
-
-    def __init__(self, node: Node, name: str, timeout: float):
-        self.name, self.timeout = name, timeout
-        self._parameters = AsyncParameterClient(node, name)
+class ControllerClient(ParameterClient):
+    """The parameters of one controller; it must follow trajectories."""
 
     def describe(self) -> ControllerDescription:
-        """Read the parameters of the controller, which must follow trajectories."""
+        """Read all parameters of the controller."""
         wait_until(
-            self._parameters.services_are_ready,
+            self.is_ready,
             self.timeout,
             what=f"there is no controller '{self.name}': start it, or set excitation.controller "
             "to one of those that 'ros2 control list_controllers' shows",
         )
-        listed = self._answer(lambda: self._parameters.list_parameters([], 0))
-        values = self.get(sorted(listed.result.names))
+        values = self.get(self.list())
         if not values.get('joints') or 'command_interfaces' not in values:
             raise ControllerError(
                 f"'{self.name}' has no parameters joints and command_interfaces: it must be a "
@@ -190,31 +179,15 @@ class ControllerClient:
             )
         return ControllerDescription.from_parameters(self.name, values)
 
-    def get(self, names: list[str]) -> dict[str, Any]:
-        """Read parameters; all of them must be known."""
-        answer = self._answer(lambda: self._parameters.get_parameters(names))
-        if len(answer.values) != len(names):
-            # One unknown name empties the whole answer.
-            raise ControllerError(f"'{self.name}' lacks one of the parameters {', '.join(names)}")
-        return dict(zip(names, map(parameter_value_to_python, answer.values), strict=True))
-
     def set(self, values: Mapping[str, float]) -> None:
         """Set numbers all at once or not at all, and read them back."""
         if wrong := [name for name, value in values.items() if not math.isfinite(value)]:
             raise ControllerError(f'{wrong[0]} would not be a number: nothing was set')
-        double = Parameter.Type.DOUBLE
-        parameters = [Parameter(name, double, float(value)) for name, value in values.items()]
-        answer = self._answer(lambda: self._parameters.set_parameters_atomically(parameters))
-        if not answer.result.successful:
-            reason = answer.result.reason or 'no reason'
-            raise ControllerError(f"'{self.name}' refused the new parameters: {reason}")
+        super().set({name: float(value) for name, value in values.items()})
         for name, found in self.get(list(values)).items():
             if found != float(values[name]):
                 then = f'after it was set to {values[name]}'
                 raise ControllerError(f"'{self.name}' says {name} is {found} {then}")
-
-    def _answer(self, ask: Callable[[], Any]) -> Any:
-        return answer_of(ask, self.timeout, f"controller '{self.name}'")
 
 
 def subscribe_states(node: Node, controller: str, **options: Any) -> BatchedSubscription:

@@ -1,6 +1,10 @@
-"""A node's ROS parameters and the package's configuration: the same settings, declared once."""
+"""
+A node's ROS parameters and the package's configuration: the same settings, declared once.
 
-from collections.abc import Iterable, Iterator, Mapping
+And the parameters of other nodes, by their services.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import dataclasses
 import math
 from pathlib import Path
@@ -10,9 +14,12 @@ from typing import Any, Union
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.node import Node
-from rclpy.parameter import Parameter
+from rclpy.parameter import Parameter, parameter_value_to_python
+from rclpy.parameter_client import AsyncParameterClient
 
+from ...exceptions import ControllerError
 from ...files.configuration import Configuration, from_mapping
+from .waiting import answer_of
 
 INT64_MAX = 2**63 - 1
 
@@ -52,6 +59,43 @@ def declare_settings(node: Node, configuration: Configuration, groups: Iterable[
         if name.startswith(wanted):
             rows.append((name, value, descriptor_of(kind, field)))
     node.declare_parameters('', rows, ignore_override=True)
+
+
+class ParameterClient:
+    """
+    Parameter services of another node, its name relative to the namespace of this one.
+
+    Every call waits for the node's executor, at most for a `timeout` [s], so call from a worker
+    thread. `ControllerError`: it is not there, does not answer, or not what was asked.
+    """
+
+    def __init__(self, node: Node, name: str, timeout: float):
+        self.name, self.timeout = name, timeout
+        self._services = AsyncParameterClient(node, name)
+        self.is_ready = self._services.services_are_ready
+
+    def list(self) -> list[str]:
+        """Return the names of all parameters."""
+        return sorted(self._answer(lambda: self._services.list_parameters([], 0)).result.names)
+
+    def get(self, names: Sequence[str]) -> dict[str, Any]:
+        """Read parameters; all of them must be known."""
+        answer = self._answer(lambda: self._services.get_parameters([*names]))
+        if len(answer.values) != len(names):
+            # One unknown name empties the whole answer.
+            raise ControllerError(f"'{self.name}' lacks one of the parameters {', '.join(names)}")
+        return dict(zip(names, map(parameter_value_to_python, answer.values), strict=True))
+
+    def set(self, values: Mapping[str, Any]) -> None:
+        """Set parameters all at once or not at all."""
+        given = [Parameter(name, value=value) for name, value in values.items()]
+        result = self._answer(lambda: self._services.set_parameters_atomically(given)).result
+        if not result.successful:
+            reason = result.reason or 'no reason'
+            raise ControllerError(f"'{self.name}' refused the new parameters: {reason}")
+
+    def _answer(self, ask: Callable[[], Any]) -> Any:
+        return answer_of(ask, self.timeout, f"'{self.name}'")
 
 
 def _undo_ros_yaml(kind: Any, value: Any) -> Any:

@@ -15,10 +15,8 @@ from control_msgs.action import FollowJointTrajectory
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 import numpy as np
 import pinocchio as pin
-from rcl_interfaces.srv import SetParametersAtomically
 from rclpy.action import ActionClient
 from rclpy.node import Node
-from rclpy.parameter import Parameter
 from std_srvs.srv import Trigger
 
 from ...core.arrays import Array
@@ -32,8 +30,9 @@ from ...files.configuration import load, read_urdf
 from ...files.report.page import write_report_if_possible
 from ...files.results import chosen_settings, read_results, REPORT, Results, write_results
 from ...node_settings import UNCHECKED
-from ..common.controller import ACTION, reference_positions, SET_PARAMETERS, subscribe_states
+from ..common.controller import ACTION, reference_positions, subscribe_states
 from ..common.messages import trajectory_message, values_of
+from ..common.ros_parameters import ParameterClient
 from ..common.runtime import LATCHED_HISTORY, lone_node
 from ..common.waiting import result_of, wait_until
 from .node_processes import claim_domain, NodeProcesses, release_domain, ros_environment
@@ -67,10 +66,7 @@ class Client:
         self._states = subscribe_states(node, controller)
         self._tracking, self._told = list[DiagnosticArray](), [DiagnosticStatus()]
         self._action = ActionClient(node, FollowJointTrajectory, f'{RELAY}/{ACTION}')
-        self._parameters = {
-            name: node.create_client(SetParametersAtomically, f'{name}/{SET_PARAMETERS}')
-            for name in (RELAY, ROBOT)
-        }
+        self._nodes = {name: ParameterClient(node, name, TIMEOUT) for name in (RELAY, ROBOT)}
         for topic, kind, heard in (
             ('tracking', DiagnosticArray, self._tracking.append),
             ('state', DiagnosticStatus, self._told.append),
@@ -95,17 +91,9 @@ class Client:
 
     def set(self, name: str, **values: Any) -> None:
         """Set parameters of its group of a node; '__' stands for a point."""
-        group = 'simulation' if name == ROBOT else name
-        request = SetParametersAtomically.Request()
-        request.parameters = [
-            Parameter(f'{group}.{key.replace("__", ".")}', value=value).to_parameter_msg()
-            for key, value in values.items()
-        ]
-        client = self._parameters[name]
-        wait_until(client.service_is_ready, TIMEOUT, what=f"'{name}' has no parameters")
-        result = result_of(client.call_async(request), TIMEOUT, name).result
-        if not result.successful:
-            raise ControllerError(result.reason)
+        group, client = 'simulation' if name == ROBOT else name, self._nodes[name]
+        wait_until(client.is_ready, TIMEOUT, what=f"'{name}' has no parameters")
+        client.set({f'{group}.{key.replace("__", ".")}': x for key, x in values.items()})
 
     def move(self, start: Array, end: Array) -> Array:
         """Move from rest to rest; return the RMS of each joint's tracking error (n,)."""

@@ -32,6 +32,7 @@ from ..common import controller as parts
 from ..common.batched_subscription import BatchedSubscription
 from ..common.controller import ControllerClient, ControllerDescription, is_gazebo, MANAGER
 from ..common.messages import is_well_formed, one_line, stack_joint_states, to_nanoseconds
+from ..common.ros_parameters import ParameterClient
 from ..common.runtime import lone_node
 from ..common.waiting import answer_of, wait_until
 from ..excitation.checks import RESERVATION, RUNNING
@@ -256,7 +257,7 @@ class GraphListener:
         )
         rate = 0.0
         with contextlib.suppress(ControllerError):
-            found = ControllerClient(self._node, MANAGER, self._timeout).get(['update_rate'])
+            found = ParameterClient(self._node, MANAGER, self._timeout).get(['update_rate'])
             rate = float(found['update_rate'] or 0.0)
         try:
             controllers = self._ask(ListControllers, 'list_controllers').controller

@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 import time
 from typing import Any
 
 import numpy as np
 from rclpy.node import Node
-from rclpy.parameter import Parameter, parameter_value_to_python
-from rclpy.parameter_client import AsyncParameterClient
 from sensor_msgs.msg import JointState
 
 from ...core.arrays import Array
@@ -19,6 +18,7 @@ from ...files.export.makers import Driver, find_driver, RELAY
 from ...files.export.payload import read_body, write_body
 from ..common.batched_subscription import BatchedSubscription
 from ..common.messages import interface, is_well_formed
+from ..common.ros_parameters import ParameterClient
 from ..common.waiting import answer_of, wait_until
 from .gain_proposal import MAX_TRAVEL, OBSERVED_TIME, POLL_PERIOD
 
@@ -82,8 +82,8 @@ class _Places:
     ):
         self._node, self._maker, self._timeout = node, maker, timeout
         self._driver: Driver | None = None
-        self._relay = AsyncParameterClient(node, RELAY)
-        waited = [self._relay.services_are_ready]
+        self._relay = ParameterClient(node, RELAY, timeout)
+        waited = [self._relay.is_ready]
         if maker != RELAY:
             self._driver = find_driver(maker, frame, body, service)
             self._name = service or self._driver.service
@@ -116,10 +116,7 @@ class _Places:
 
     def parameters(self) -> Mapping[str, Any] | None:
         """Return the payload that the relay has, None where none runs."""
-        if not self._relay.services_are_ready():
-            return None
-        found = self._ask(lambda: self._relay.get_parameters(list(PARAMETERS))).values
-        return dict(zip(PARAMETERS, map(parameter_value_to_python, found), strict=True))
+        return self._relay.get(PARAMETERS) if self._relay.is_ready() else None
 
     def set(
         self, body: Array, wanted: Mapping[str, Any] | None, present: Mapping[str, Any] | None
@@ -142,10 +139,7 @@ class _Places:
     def _set_relay(self, values: Mapping[str, Any]) -> None:
         mass, center, inertia, frame = (values[name] for name in PARAMETERS)
         given = (float(mass), [*map(float, center)], [*map(float, inertia)], str(frame))
-        parameters = [Parameter(k, value=v) for k, v in zip(PARAMETERS, given, strict=True)]
-        answer = self._ask(lambda: self._relay.set_parameters_atomically(parameters))
-        if not answer.result.successful:
-            raise ControllerError(f'the relay refused the payload: {answer.result.reason}')
+        self._relay.set(dict(zip(PARAMETERS, given, strict=True)))
 
     def _call(self, driver: Driver, body: Array) -> None:
         kind = interface(driver.type)
@@ -159,16 +153,14 @@ class _Places:
             )
         request = kind.Request()
         _fill(request, fields)
-        answer = self._ask(lambda: self._client.call_async(request))
+        call, what = partial(self._client.call_async, request), f"{self._maker}'s services"
+        answer = answer_of(call, self._timeout, what, REPEAT)
         name, value = driver.success
         if getattr(answer, name) != value:
             reason = getattr(answer, 'error', '') or getattr(answer, 'message', '')
             raise ControllerError(
                 f"'{self._name}' refused the payload: {reason or 'its log says why'}"
             )
-
-    def _ask(self, ask: Any) -> Any:
-        return answer_of(ask, self._timeout, f"{self._maker}'s services", REPEAT)
 
 
 def check_at_rest(node: Node, timeout: float) -> None:
