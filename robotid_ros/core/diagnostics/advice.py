@@ -262,12 +262,11 @@ def _best_signs(trials: Trials, state: Efforts) -> Efforts:
 
     @cache
     def left(signs: tuple[float, ...]) -> float:
-        """All signs turned round leave as much: without limits one of both is enough."""
-        if signs[0] < 0.0:
-            return left(tuple(-x for x in signs))
         return trials.fitted(state.scaled(np.array(signs)))
 
-    patterns.sort(key=lambda p: (round(np.log(left(p)), 2), p.count(-1.0)))
+    # All signs turned round leave as much: without limits one of both is enough.
+    either = {p: p if p[0] > 0.0 else tuple(-x for x in p) for p in patterns}
+    patterns.sort(key=lambda p: (round(np.log(left(either[p])), 2), p.count(-1.0)))
     turned = [state.scaled(np.array(p)) for p in patterns[: 2 * MOST_SIGNS]]
     return min(turned, key=lambda efforts: trials.fitted(efforts, possible=True))
 
@@ -297,14 +296,12 @@ def _named(
 ) -> Cause:  # fmt: skip
     """Name the joints of a remedy, and what explains as much."""
     ratio = after.factors / state.factors
-    if name == SWAPPED:
-        pair = np.flatnonzero(state.columns != after.columns)
-        return _cause(name, robot, pair, trial)
-    changed, gains = np.flatnonzero(ratio != 1.0), _gains(robot, ratio)
-    if name == SIGN:
-        return _cause(name, robot, changed, trial, gains=gains)
+    changed = np.flatnonzero((ratio != 1.0) | (state.columns != after.columns))
+    values: dict[str, Any] = {} if name == SWAPPED else {'gains': _gains(robot, ratio)}
+    if name != GAIN:
+        return _cause(name, robot, changed, trial, **values)
     joint, factor = changed[0], float(ratio[changed[0]])
-    values = dict[str, Any](factor=1.0 / factor, gains=gains)
+    values['factor'] = 1.0 / factor
     # Another joint and the factor on its effort that explains as much.
     for other in (j for j in trials.moving if j != joint):
         gain = _gain(trials, state, other)[2]

@@ -146,9 +146,9 @@ class Watchdog:
         self._malformed = malformed + (0 if heard else self._malformed)
         if len(states.stamp):
             self._stamp, self._position = int(states.stamp[-1]), states.position[-1]
-            self._check_finite('position', states.position, SensorError)
+            self._check_numbers('position', states.position, SensorError)
             self._check_position(states.position)
-            self._check_still_finite('velocity', states.velocity)
+            self._check_numbers('velocity', states.velocity)
             if self._commands_effort:
                 # Its gains make efforts of velocities.
                 self._velocity.check(states)
@@ -156,7 +156,7 @@ class Watchdog:
             if self._commands_effort and not self._sensed:
                 self.effort_reported = False  # a driver without sensors; at rest both were 0
             if self.effort_reported:
-                self._check_finite('effort', states.effort)
+                self._check_numbers('effort', states.effort, RobotStateError)
                 self._check_effort(states.stamp, states.effort)
                 self._check_effort_changes(states)
         silence = self._joints_silence.update(now, heard=heard)
@@ -194,7 +194,7 @@ class Watchdog:
                 given = getattr(getattr(message, part), field)
                 if (values := jtc.by_joint(message, given, self.joints)) is not None:
                     what = f"the controller's {part} {_QUANTITIES[field]}"
-                    self._check_still_finite(what, values)
+                    self._check_numbers(what, values)
             self._check_commanded_effort(message)
         silence = self._controller_silence.update(now, heard=message is not None)
         if silence > self._settings.stale_after:
@@ -208,7 +208,7 @@ class Watchdog:
     def _check_tracking(self, message: Any) -> None:
         error = jtc.by_joint(message, message.error.positions, self.joints)
         assert error is not None
-        self._check_finite('tracking error', error[None], SensorError)
+        self._check_numbers('tracking error', error, SensorError)
         k = int(np.argmax(np.abs(error) / self._tracking))
         joint, away, bound = self.joints[k], abs(error[k]), self._tracking[k]
         if away > bound and self.is_still(k):
@@ -230,25 +230,22 @@ class Watchdog:
         if effort is None:
             why = 'the controller publishes no commands any more'
             raise RobotStateError(f'{why}: {jtc.NO_COMMANDS}')
-        self._check_finite('commanded effort', effort[None])
+        self._check_numbers('commanded effort', effort, RobotStateError)
         self._check_effort(stamps_to_nanoseconds([message]), effort[None])
 
-    def _check_finite(
-        self, what: str, values: Array, error: type[RobotStateError] = RobotStateError
+    def _check_numbers(
+        self, what: str, values: Array, error: type[RobotStateError] | None = None
     ) -> None:
-        for joint, column in zip(self.joints, values.T, strict=True):
-            if not np.isfinite(column).all():
-                raise error(f'{what} of {joint} is not a number: check its sensor')
-
-    def _check_still_finite(self, what: str, values: Array) -> None:
-        """Check values (n,) or (N, n): what a robot never reports is no number throughout."""
-        finite = np.isfinite(np.atleast_2d(values))
-        reported = self._reported.setdefault(what, np.zeros(len(self.joints), bool))
-        lost = reported & ~finite.all(axis=0)
+        """Check values (n,) or (N, n); without an `error` those that were numbers at some time."""
+        finite, more = np.isfinite(np.atleast_2d(values)), ''
+        lost = ~finite.all(axis=0)
+        if error is None:  # what a robot never reports is no number throughout
+            reported = self._reported.setdefault(what, np.zeros(len(self.joints), bool))
+            lost, error, more = reported & lost, SensorError, ' any more'
+            reported |= finite.any(axis=0)
         if lost.any():
             joint = self.joints[int(np.argmax(lost))]
-            raise SensorError(f'{what} of {joint} is not a number any more: check its sensor')
-        reported |= finite.any(axis=0)
+            raise error(f'{what} of {joint} is not a number{more}: check its sensor')
 
     def _check_position(self, position: Array) -> None:
         beyond = np.maximum(self._lower - position, position - self._upper).max(axis=0)
