@@ -41,7 +41,7 @@ MODULES = tuple(
     replay/direct_model replay/didim replay/prior_distribution replay/replay_problem
     replay/simulated_observation replay/simulation
     mixed/variances regression/delays
-    signals/filters signals/preparation signals/resampling
+    signals/filters signals/preparation
     """.split()
 )
 # Run for every module.

@@ -113,12 +113,10 @@ NAMED = {
     'mixed/variances': (
         ('a joint may get worse', 'and self._guards(errors)', ''),
     ),
-    'signals/resampling': (
+    'signals/preparation': (
         ('noise between periods over all of them',
          '(len(periods) - 1) * periods.shape[1]',
          'len(periods) * len(periods) * periods.shape[1]'),
-    ),
-    'signals/preparation': (
         ('slow rows dropped for friction with a shape there',
          'np.where(shaped, clear & inner[:, None], moving)', 'moving'),
         ('standstill kept for friction that jumps',

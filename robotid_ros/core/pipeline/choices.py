@@ -19,8 +19,8 @@ from ..model.base_parameters import base_parameters
 from ..model.robot import ElasticRobot, Robot
 from ..regression.delays import prepare_without_delay, remove_delay
 from ..regression.estimators import MIXED
+from ..signals.preparation import MIN_TRAVEL
 from ..signals.recording import Recording
-from ..signals.resampling import MIN_TRAVEL
 from ..signals.samples import SignalSettings
 from .observation import LogSet, longest_log, RecordingOrChunks
 

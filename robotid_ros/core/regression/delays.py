@@ -14,9 +14,8 @@ from ..findings import Finding
 from ..model.base_parameters import BaseParameters
 from ..model.friction import SHRUNK
 from ..model.robot import ElasticRobot, Robot
-from ..signals.preparation import prepare
+from ..signals.preparation import prepare, sampling_times_of, with_sampling_times
 from ..signals.recording import Recording
-from ..signals.resampling import sampling_times_of, with_sampling_times
 from ..signals.samples import Samples, SignalSettings
 from .estimators import fit
 from .observation_system import decimate, observe, Observed, Rows, TimingError

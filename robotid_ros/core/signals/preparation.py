@@ -1,16 +1,320 @@
-"""From a recording to samples: repaired, filtered, differentiated, with the rows to use."""
+"""From a recording as published to samples: repaired, even, filtered, with the rows to use."""
+
+import dataclasses
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ...exceptions import StandstillError
+from ...exceptions import RecordingError, StandstillError
 from ..arrays import all_within, Array
-from ..model.robot import Robot
+from ..finding_codes import finding
+from ..findings import Finding
+from ..model.robot import ElasticRobot, Robot
+from .clock_correction import sampling_times, SamplingTimes, spread_equal_stamps
 from .filters import central_differences, lowpass, motion_bandwidth
-from .invalid_samples import position_steps
+from .invalid_samples import (
+    clipped_samples,
+    dead_zones,
+    find_usable_samples,
+    position_steps,
+    quantization_steps,
+    refuse_derived_efforts,
+    unwrap_angles,
+)
 from .recording import Recording
-from .resampling import resample, UniformRecording
 from .samples import Samples, SignalSettings
+
+Mask = npt.NDArray[np.bool_]
+MIN_PERIODS = 1.99  # two periods, less the step after the last sample
+TRANSIENT_PERIODS = 1  # periods at the start that may hold the controller's transient
+
+
+def split_periods(values: Array, rate: float, period: float) -> Array:
+    """Return whole periods of uniform samples (N, n) as (M, K, n), interpolated if need be."""
+    length = max(1, int(np.floor(rate * period + 1e-6)))
+    count = int(np.floor(len(values) / (rate * period) + 1e-6))
+    wanted = np.arange(count)[:, None] * period + np.arange(length) * (period / length)
+    time = np.arange(len(values)) / rate
+    columns = [np.interp(wanted.ravel(), time, x).reshape(wanted.shape) for x in values.T]
+    return np.stack(columns, axis=-1)
+
+
+def settled_periods(values: Array, rate: float, period: float) -> Array:
+    """Return the periods without the first ones, where two or more are left."""
+    periods = split_periods(values, rate, period)
+    return periods[TRANSIENT_PERIODS:] if len(periods) > TRANSIENT_PERIODS + 1 else periods
+
+
+def noise_between_periods(values: Array, rate: float, period: float) -> Array | None:
+    """Return σ (n,), σ² = 1/((M−1)K) Σ_k Σ_m (x_m(k) − x̄(k))² (MFS section 4.1), or None."""
+    periods = settled_periods(values, rate, period)
+    if len(periods) < 2:
+        return None
+    variance = np.sum((periods - periods.mean(axis=0)) ** 2, axis=(0, 1))
+    return np.asarray(np.sqrt(variance / ((len(periods) - 1) * periods.shape[1])))
+
+
+def find_period(recording: Recording) -> float | None:
+    """Return the period of the recorded motion [s], where it is known and at least two fit."""
+    recorded = {phase.name for phase in recording.phases}
+    for name, trajectory in recording.trajectories.items():
+        long_enough = recording.duration >= MIN_PERIODS * trajectory.period
+        if long_enough and (not recorded or name in recorded):
+            return float(trajectory.period)
+    return None
+
+
+def average_periods(
+    recording: Recording, rate: float, period: float
+) -> tuple[Recording, float, Mask]:
+    """
+    Replace uniform samples by the average of their periods, with half a period on either side.
+
+    The halves repeat the average, so that filters have no edges; their rows carry no information.
+    Returns the average, its rate [Hz], and (K,) True in the period itself.
+    """
+    both = np.concatenate([recording.position, recording.effort], axis=1)
+    mean = settled_periods(both, rate, period).mean(axis=0)
+    half, n, step = len(mean) // 2, len(recording.joints), period / len(mean)
+    around = np.concatenate([mean[-half:], mean, mean[:half]])
+    place = np.arange(len(around)) - half
+    states: dict[str, Any] = {'position': around[:, :n], 'velocity': None, 'effort': around[:, n:]}
+    average = dataclasses.replace(recording, time=recording.time[0] + step * place, **states)
+    return average, 1.0 / step, (place >= 0) & (place < len(mean))
+
+
+ALIKE = 1e-9  # of the largest change of a slope: less on both sides, and they are alike
+# Messages are missing all over where gaps that could be bridged are so many, and so large a share
+# of the time: elsewhere a gap is an interruption, and what lies in it is not missed.
+MIN_GAPS, MIN_SHARE = 10, 0.1
+# Longest gap that is bridged, of a period of the fastest motion: at a fifth of it, positions
+# between samples are right to a few per mille of the motion; and in any case [s].
+SHARE_OF_PERIOD, MAX_BRIDGED = 0.2, 0.5
+POWER_SHARE = 0.95  # of the speeds that is motion: interpolation distorts the rest
+MAX_GRID_GAP = 1.0  # what is left of a longer gap [s]: all of it would only fill memory
+MIN_SAMPLES = 100  # fewer usable samples identify nothing
+GRID_TOLERANCE = 1e-3  # of a sample: stamps so near to a uniform grid are not interpolated
+MANY_GAPS, LARGE_SHARE = 10, 0.5  # of the time: these are losses, no interruptions
+MIN_TRAVEL = 1e-3  # a joint that travels less is at rest [rad or m]
+LEVEL = 1e-6  # relative: an effort at its least level is no smaller
+MIN_CLIPPED_SHARE = 0.001  # share of clipped samples from which a note is worth reading
+
+
+def interpolate(time: Array, values: Array, at: Array) -> Array:
+    """
+    Interpolate values by piecewise cubics (Akima 1970).
+
+    A polynomial's slope at a sample is the mean of those of the straight lines before and after
+    it, each weighted with how much the other side's changes. It is what SciPy's
+    `Akima1DInterpolator` gives, to the last digit but one: results of stored logs stay. Of values
+    (N, n) at increasing times (N,), two at least; `at` (M,) is within them.
+    """
+    step = np.diff(time)[:, None]
+    line = np.diff(values, axis=0) / step
+    if len(time) == 2:
+        return np.asarray(values[:1] + (at - time[0])[:, None] * line)
+    # Two lines more at either end, by parabolas.
+    before = [2.0 * line[0] - line[1], 3.0 * line[0] - 2.0 * line[1]]
+    after = [2.0 * line[-1] - line[-2], 3.0 * line[-1] - 2.0 * line[-2]]
+    lines = np.vstack([before[1], before[0], line, after[0], after[1]])
+    change = np.abs(np.diff(lines, axis=0))
+    weight = change[2:] + change[:-2]
+    slope = 0.5 * (lines[3:] + lines[:-3])
+    known = weight > ALIKE * weight.max(initial=0.0)
+    mean = change[2:] * lines[1:-2] + change[:-2] * lines[2:-1]
+    slope[known] = mean[known] / weight[known]
+    place = np.clip(np.searchsorted(time, at, side='right') - 1, 0, len(step) - 1)
+    share = (at - time[place])[:, None]
+    h, first, last, mid = step[place], slope[place], slope[place + 1], line[place]
+    cubic = (first + last - 2.0 * mid) / h**2
+    square = (3.0 * mid - 2.0 * first - last) / h
+    return np.asarray(values[place] + share * (first + share * (square + share * cubic)))
+
+
+def bridged_gap(
+    time: Array, position: Array, usual: float, longest: float
+) -> tuple[float, list[Finding]]:
+    """
+    Return the longest gap to bridge [s], longer where messages are missing, and notes on gaps.
+
+    They are missing all over where gaps that could be bridged are many. Of samples (N,), (N, n),
+    the `usual` time between neighbours, and the `longest` gap that is bridged anyway [s].
+    """
+    steps, notes = np.diff(time), list[Finding]()
+
+    def missing_all_over(bridged: float) -> bool:
+        gaps = (steps > longest) & (steps <= bridged)
+        return bool(gaps.sum() >= MIN_GAPS and steps[gaps].sum() > MIN_SHARE * steps.sum())
+
+    if missing_all_over(MAX_BRIDGED):
+        squeezed = np.concatenate([[0.0], np.cumsum(np.minimum(steps, MAX_BRIDGED))])
+        motion = interpolate(squeezed, position, np.arange(0.0, squeezed[-1], usual))
+        bandwidth = motion_bandwidth(motion, 1.0 / usual, POWER_SHARE)
+        bridged = min(MAX_BRIDGED, SHARE_OF_PERIOD / max(bandwidth, 1e-3))
+        if missing_all_over(bridged):
+            longest, rate = bridged, 1.0 / float(steps[steps <= bridged].mean())
+            notes.append(finding('gaps_interpolated', rate=rate, longest=bridged))
+    gaps = np.flatnonzero(steps > longest)
+    if gaps.size:
+        lost, share = float(steps[gaps].sum()), float(steps[gaps].sum()) / float(steps.sum())
+        name = 'mostly_gaps' if gaps.size >= MANY_GAPS and share > LARGE_SHARE else 'gap_left_out'
+        values = {'duration': lost, 'count': gaps.size, 'share': share}
+        notes.append(finding(name, since=time[gaps[0]], **values))
+    missing = int(np.sum(np.round(steps[steps <= longest] / usual) - 1.0))
+    if missing > 0:
+        notes.append(finding('samples_missing', count=missing, total=time.size + missing))
+    return longest, notes
+
+
+def resample_uniformly(
+    recording: Recording, settings: SignalSettings
+) -> tuple[Recording, float, Mask, list[Finding]]:
+    """
+    Bring a recording onto a uniform time grid, or raise a RecordingError.
+
+    Returns it, its rate [Hz], (N,) whether a sample lies between measured ones that are closer
+    than `max_gap`, and notes on what was repaired.
+    """
+    values = np.column_stack([recording.position, recording.effort])
+    stamps, spread = spread_equal_stamps(recording.time, values)
+    if spread:
+        recording = dataclasses.replace(recording, time=stamps)
+    kept, unusable = find_usable_samples(recording, settings.max_gap)
+    notes = [*recording.notes, *spread, *unusable]
+    if kept.sum() < MIN_SAMPLES:
+        raise RecordingError(
+            f'{recording.source or "the recording"} has {int(kept.sum())} usable samples: record '
+            f'at least {MIN_SAMPLES}'
+        )
+    time, effort = recording.time[kept], recording.effort[kept]
+    position, jumps = unwrap_angles(recording.position[kept], recording.joints)
+    if settings.stamps == 'auto':
+        times = sampling_times(time, position, _sampling_period(time))
+        if times is not None and times.findings:
+            time, notes = times.time, [*notes, *times.findings]
+    usual = _sampling_period(time)
+    step = usual if settings.rate == 0.0 else 1.0 / settings.rate
+    longest = max(settings.max_gap, 1.5 * max(step, usual))
+    longest, gaps = bridged_gap(time, position, usual, longest)
+    notes += [*jumps, *gaps]
+    steps = np.minimum(np.diff(time), max(MAX_GRID_GAP, longest))
+    short = np.concatenate([[0.0], np.cumsum(steps)]) + time[0]
+    grid = time[0] + step * np.arange(int(np.floor((short[-1] - short[0]) / step + 0.5)) + 1)
+    if grid.size != time.size or np.abs(grid - short).max() >= GRID_TOLERANCE * step:
+        # Smooth for the position, which is differentiated; without overshoot for the effort.
+        position = interpolate(short, position, np.clip(grid, short[0], short[-1]))
+        effort = np.column_stack([np.interp(grid, short, column) for column in effort.T])
+    covered = np.ones(grid.size, dtype=bool)
+    for gap in np.flatnonzero(np.diff(time) > longest):
+        first = np.searchsorted(grid, short[gap], 'right')
+        covered[first : np.searchsorted(grid, short[gap + 1])] = False
+    stamps = grid if short[-1] == time[-1] else np.interp(grid, short, time)
+    result = Recording(recording.joints, stamps, position, effort, source=recording.source)
+    return result, 1.0 / step, covered, notes
+
+
+def sampling_times_of(recording: Recording) -> SamplingTimes | None:
+    """Return when the finite samples were taken; None as of `sampling_times`, and out of order."""
+    good = recording.finite
+    time = recording.time[good]
+    if time.size < MIN_SAMPLES or np.any(np.diff(time) <= 0.0):
+        return None
+    position, _ = unwrap_angles(recording.position[good], recording.joints)
+    return sampling_times(time, position, _sampling_period(time))
+
+
+def with_sampling_times(recording: Recording) -> Recording:
+    """Return the recording without the jitter of its stamps that samples do not have, noted."""
+    times = sampling_times_of(recording)
+    if times is None or not times.findings:
+        return recording
+    time: Array = np.full(recording.time.shape, np.nan)
+    time[recording.finite] = times.time
+    notes = (*recording.notes, *times.findings)
+    return dataclasses.replace(recording, time=time, notes=notes)
+
+
+def _sampling_period(time: Array) -> float:
+    """Return the time between neighbours: the mean, as stamps since 1970 resolve 0.2 µs only."""
+    steps = np.diff(time)
+    usual = np.median(steps)
+    return float(np.mean(steps[np.abs(steps - usual) <= 0.5 * usual]))
+
+
+@dataclasses.dataclass(frozen=True)
+class UniformRecording:
+    """A recording on a uniform time grid, before it is filtered."""
+
+    recording: Recording  # positions and efforts, as published
+    rate: float  # [Hz]
+    measured: Mask  # (N,) in no gap, and in the one period of averages
+    clipped: Mask  # (N, n) efforts are at their limit
+    noise: Array | None  # (n,) of the torques, from the differences between periods
+    notes: tuple[Finding, ...]  # what was repaired
+
+
+def resample(recording: Recording, robot: Robot, settings: SignalSettings) -> UniformRecording:
+    """Put a recording on a uniform time grid, averaged over periods where that is set."""
+    if isinstance(robot, ElasticRobot):
+        recording = dataclasses.replace(recording, effort=robot.motor_efforts(recording.effort))
+    even, rate, measured, notes = resample_uniformly(recording, settings)
+    _check_efforts(even, robot)
+    # What `even` depends on: a search for filters prepares a recording many times.
+    check = refuse_derived_efforts, settings.max_gap, settings.stamps, settings.rate
+    if check not in recording.passed:
+        rows, source = (recording.position, recording.effort, recording.velocity), recording.source
+        refuse_derived_efforts(recording.joints, *rows, where=source)
+        refuse_derived_efforts(even.joints, even.position, even.effort, rate=rate, where=source)
+        recording.passed.add(check)
+    cut = clipped_samples(even.effort, robot.largest_efforts)
+    clipped, steps = cut.mean(axis=0), quantization_steps(even.effort)
+    least = dead_zones(recording.effort)
+    dead = np.abs(even.effort) < (1.0 - LEVEL) * least
+    told = (
+        ('effort_clipped', clipped >= MIN_CLIPPED_SHARE, {'share': clipped}),
+        ('effort_steps', steps > 0.0, {'step': steps}),
+        ('effort_dead_zone', dead.any(axis=0), {'least': least, 'share': dead.mean(axis=0)}),
+    )
+    notes += [
+        finding(name, [robot.joints[j]], **{key: x[j] for key, x in values.items()})
+        for name, found, values in told
+        for j in np.flatnonzero(found)
+    ]
+    cut |= dead
+    period, noise = find_period(recording), None
+    if period is not None:
+        noise = noise_between_periods(robot.torques(even.effort), rate, period)
+    if settings.averaging and period is not None and measured.all() and not cut.any():
+        even, rate, measured = average_periods(even, rate, period)
+        cut = np.zeros(even.position.shape, dtype=bool)
+        notes.append(finding('periods_averaged', period=period))
+    return UniformRecording(even, rate, measured, cut, noise, tuple(notes))
+
+
+def _check_efforts(recording: Recording, robot: Robot) -> None:
+    """Raise an error where an effort never changes although its joint moves."""
+    dead = np.ptp(recording.effort, axis=0) == 0.0
+    still = np.ptp(recording.position, axis=0) <= MIN_TRAVEL
+    where = recording.source or 'the recording'
+    if dead.all() and still.all():
+        raise StandstillError(
+            f'neither positions nor efforts of {where} change, as with brakes on: record a motion'
+        )
+    if dead.all():
+        raise RecordingError(
+            f'{where} has no effort that changes: give the joint_state_broadcaster the effort '
+            'interfaces'
+        )
+    if isinstance(robot, ElasticRobot):
+        dead &= ~robot.unactuated
+    for j in np.flatnonzero(dead & ~still):
+        raise RecordingError(
+            f'the effort of {robot.joints[j]} never changes while it moves, its channel is '
+            'dead: repair it and record again, or record with this joint at rest and name it '
+            'in robot.locked'
+        )
+
 
 EDGE_PERIODS = 3.0  # of the lowest cut-off that a filter's transient takes at the ends
 # Those after which it is below 3 % (the slowest pole of the positions' filter falls by e^-2.4 a
@@ -27,7 +331,6 @@ FASTEST, SLOW_SHARE, SLOW_FACTOR = 0.99, 0.05, 0.1
 CLEAR = 3
 ROUNDING = 1e-6  # relative: a rate that stamps give is never exact
 
-Mask = npt.NDArray[np.bool_]
 # Automatic cut-off over the motion's bandwidth: lower distorts accelerations, higher lets noise of
 # the encoders pass; and the least one [Hz], for recordings of a slow motion.
 CUTOFF_FACTOR, MIN_CUTOFF = 10.0, 5.0

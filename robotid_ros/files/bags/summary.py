@@ -13,8 +13,8 @@ import numpy as np
 from ...core.finding_codes import finding
 from ...core.findings import Finding
 from ...core.signals.invalid_samples import refuse_derived_efforts
+from ...core.signals.preparation import MIN_TRAVEL, resample_uniformly
 from ...core.signals.recording import MAX_SAMPLES, Phase, range_of_positions
-from ...core.signals.resampling import MIN_TRAVEL, resample_uniformly
 from ...core.signals.samples import SignalSettings
 from ...exceptions import RobotIdError, shortened
 from ..formats.joint_table import FIELDS, JointTable

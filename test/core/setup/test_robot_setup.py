@@ -15,12 +15,12 @@ from robotid_ros.core.setup.robot_setup import (
     complete_limits,
     drives_for_gains,
     EFFORT_RESERVE,
+    find_start,
     KnownFacts,
     MAX_BANDWIDTH,
     set_up_robot,
     SLOW,
 )
-from robotid_ros.core.setup.workspace import find_start
 from robotid_ros.exceptions import ConfigurationError, TrajectoryError
 
 from .descriptions import chain, description

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from scipy.interpolate import Akima1DInterpolator
 
-from robotid_ros.core.signals.recording import Recording
-from robotid_ros.core.signals.resampling import (
+from robotid_ros.core.signals.preparation import (
     average_periods,
     interpolate,
     noise_between_periods,
     split_periods,
 )
+from robotid_ros.core.signals.recording import Recording
 
 
 @pytest.mark.parametrize('count', [3, 8])

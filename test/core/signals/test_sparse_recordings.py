@@ -8,7 +8,7 @@ import pytest
 from robotid_ros.core.finding_codes import select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.pipeline.identification import identify
-from robotid_ros.core.signals.resampling import resample_uniformly
+from robotid_ros.core.signals.preparation import resample_uniformly
 from robotid_ros.core.signals.samples import SignalSettings
 from robotid_ros.exceptions import StandstillError
 
