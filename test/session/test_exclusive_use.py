@@ -18,7 +18,7 @@ from robotid_ros.core.excitation.trajectory import point_to_point
 from robotid_ros.nodes.common.messages import values_of
 from robotid_ros.nodes.common.processes import child_environment
 from robotid_ros.nodes.common.runtime import LATCHED
-from robotid_ros.nodes.excitation.trajectory_goal import TrajectoryClient
+from robotid_ros.nodes.common.trajectory_goal import TrajectoryClient
 
 from .conftest import LONG, Session, SLOW
 

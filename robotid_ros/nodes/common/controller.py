@@ -3,7 +3,7 @@ All that differs between controllers: names, interfaces, gains, states, speed, h
 
 A session moves a joint_trajectory_controller of ros2_control, or one that is built on it, such as
 the scaled ones of Universal Robots. Whoever adds another kind of controller begins here, and goes
-on in `excitation/trajectory_goal.py`, which sends a trajectory.
+on in `trajectory_goal.py`, which sends a trajectory.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -11,11 +11,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 import math
 from typing import Any
+import uuid
 
+from action_msgs.msg import GoalInfo
+from action_msgs.srv import CancelGoal
 from control_msgs.msg import JointTrajectoryControllerState
 from controller_manager_msgs.srv import ListHardwareComponents, SwitchController
 import numpy as np
 from rclpy.node import Node
+from unique_identifier_msgs.msg import UUID
 
 from ...core.arrays import Array
 from ...core.model.robot import Robot
@@ -262,6 +266,15 @@ def switch_request(
     request.strictness = request.STRICT if strict else request.BEST_EFFORT
     request.timeout.sec = 1
     return request
+
+
+# Answers about a goal that does not run any more; one that is unknown may still be on its way.
+CANCELLED = CancelGoal.Response.ERROR_NONE, CancelGoal.Response.ERROR_GOAL_TERMINATED
+
+
+def cancel_request(goal: uuid.UUID) -> CancelGoal.Request:
+    """Return a request to cancel one goal."""
+    return CancelGoal.Request(goal_info=GoalInfo(goal_id=UUID(uuid=list(goal.bytes))))
 
 
 class HardwareClient:

@@ -9,13 +9,11 @@ from pathlib import Path
 import signal
 import time
 from typing import Any, NamedTuple
+import uuid
 
-from action_msgs.msg import GoalStatus
-from control_msgs.action import FollowJointTrajectory
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 import numpy as np
 import pinocchio as pin
-from rclpy.action import ActionClient
 from rclpy.node import Node
 from std_srvs.srv import Trigger
 
@@ -30,10 +28,11 @@ from ...files.configuration import load, read_urdf
 from ...files.report.page import write_report_if_possible
 from ...files.results import chosen_settings, read_results, REPORT, Results, write_results
 from ...node_settings import UNCHECKED
-from ..common.controller import ACTION, reference_positions, subscribe_states
-from ..common.messages import trajectory_message, values_of
+from ..common.controller import reference_positions, subscribe_states
+from ..common.messages import values_of
 from ..common.ros_parameters import ParameterClient
 from ..common.runtime import LATCHED_HISTORY, lone_node
+from ..common.trajectory_goal import TrajectoryClient
 from ..common.waiting import result_of, wait_until
 from .node_processes import claim_domain, NodeProcesses, release_domain, ros_environment
 
@@ -62,10 +61,10 @@ class Client:
     """A client of the node `feedforward` in front of the simulated robot; `node` spins."""
 
     def __init__(self, node: Node, robot: Robot, controller: str):
-        self._node, self._robot = node, robot
+        self._robot = robot
         self._states = subscribe_states(node, controller)
         self._tracking, self._told = list[DiagnosticArray](), [DiagnosticStatus()]
-        self._action = ActionClient(node, FollowJointTrajectory, f'{RELAY}/{ACTION}')
+        self._goals = TrajectoryClient(node, RELAY, TIMEOUT)
         self._nodes = {name: ParameterClient(node, name, TIMEOUT) for name in (RELAY, ROBOT)}
         for topic, kind, heard in (
             ('tracking', DiagnosticArray, self._tracking.append),
@@ -82,7 +81,7 @@ class Client:
         wait_until(lambda: state() != 'starting', TIMEOUT, what=f"'{RELAY}' says nothing")
         if state() == 'failed':
             raise ControllerError(self._told[-1].message)
-        wait_until(self._action.server_is_ready, TIMEOUT, what=f"'{RELAY}' takes no goals")
+        self._goals.wait_for_server()
 
     def held(self) -> Array:
         """Return the positions that the controller holds (n,) [rad or m]."""
@@ -103,19 +102,12 @@ class Client:
             SPEED * np.minimum(limits.velocity, FASTEST),
             SPEED * np.minimum(limits.acceleration, HARDEST),
         )
-        goal = FollowJointTrajectory.Goal(trajectory=trajectory_message(motion))
-        handle = self._call(lambda: self._action.send_goal_async(goal))
-        answer = self._call(handle.get_result_async)
-        if answer.status != GoalStatus.STATUS_SUCCEEDED:
-            raise ControllerError(answer.result.error_string)
+        default = [0.0] * self._robot.n  # tolerances of the controller
+        goal = self._goals.send(uuid.uuid4(), motion, default, default, 0.0)
+        for done in (goal.accepted, goal.finished):
+            wait_until(done, TIMEOUT, what=f"'{RELAY}' does not end its goal")
         wait_until(lambda: len(self._tracking) > count, TIMEOUT, what='no tracking error is told')
         return np.array([float(values_of(s)['rms']) for s in self._tracking[count].status])
-
-    def _call(self, function: Callable[[], Any]) -> Any:
-        """Await a future of the action, which is the executor's."""
-        assert self._node.executor is not None
-        future = result_of(self._node.executor.create_task(function), TIMEOUT, RELAY)
-        return result_of(future, TIMEOUT, RELAY)
 
 
 def tool_link(robot: Robot) -> str:

@@ -21,11 +21,11 @@ from ...node_settings import ExcitationNodeSettings
 from ..common import runtime
 from ..common.messages import format_seconds, one_line, State, values_of
 from ..common.runtime import in_thread, LATCHED, serve, STEADY, WorkerNode
+from ..common.trajectory_goal import TrajectoryClient
 from .rehearsal import Rehearsals
 from .session import Session
 from .session_design import check_design, SessionDesign
 from .supervisor import SessionContext
-from .trajectory_goal import TrajectoryClient
 from .verifications import KINDS, Verifications
 
 HEARTBEAT_PERIOD = 0.1  # from one state in which the robot moves to the next, waits included [s]

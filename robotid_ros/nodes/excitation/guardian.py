@@ -24,7 +24,6 @@ import time
 from typing import Any
 import uuid
 
-from action_msgs.msg import GoalInfo
 from action_msgs.srv import CancelGoal
 from controller_manager_msgs.srv import SwitchController
 from rcl_interfaces.srv import SetParametersAtomically
@@ -32,10 +31,9 @@ import rclpy
 from rclpy.client import Client
 from rclpy.node import Node
 from rclpy.parameter import Parameter
-from unique_identifier_msgs.msg import UUID
 
 from ...exceptions import ControllerError
-from ..common.controller import switch_request
+from ..common.controller import cancel_request, CANCELLED, switch_request
 from ..common.processes import child_environment, exit_after, is_suspended, prefer_threads
 from ..common.waiting import Silence
 
@@ -66,13 +64,6 @@ ANSWER_TIMEOUT, RETRY_PERIOD = 0.2, 0.02
 LEAVE_TIMEOUT = 1.0
 SWITCHES = 2  # so often back: the dead node's own request may still be on its way
 PIPE_BUFFER = 1 << 20  # more than waits in a pipe: lines are read whole [B]
-# Answers about a goal that does not run any more; one that is unknown may still be on its way.
-CANCELLED = CancelGoal.Response.ERROR_NONE, CancelGoal.Response.ERROR_GOAL_TERMINATED
-
-
-def cancel_request(goal: uuid.UUID) -> CancelGoal.Request:
-    """Return a request to cancel one goal."""
-    return CancelGoal.Request(goal_info=GoalInfo(goal_id=UUID(uuid=list(goal.bytes))))
 
 
 class Guardian:

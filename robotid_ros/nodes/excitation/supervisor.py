@@ -35,11 +35,11 @@ from ...node_settings import ExcitationNodeSettings
 from ..common import controller as jtc
 from ..common.batched_subscription import BatchedSubscription, NEWEST
 from ..common.messages import is_well_formed, stack_joint_states, stamps_to_nanoseconds, State
+from ..common.trajectory_goal import END_VIOLATED, TrajectoryClient, TrajectoryGoal
 from ..common.waiting import result_of, Silence, wait_until
 from . import checks
 from .guardian import Guardian
 from .motion_clock import course_of, MotionClock, MOVED
-from .trajectory_goal import END_VIOLATED, TrajectoryClient, TrajectoryGoal
 
 POLL_PERIOD = 0.01  # from one check of a moving robot to the next [s]: well below `stale_after`
 PROGRESS_PERIOD = 0.5  # from one publication of progress to the next [s]

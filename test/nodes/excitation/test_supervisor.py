@@ -20,8 +20,8 @@ from robotid_ros.exceptions import ControllerError, RobotStateError, SilentRobot
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.node_settings import ExcitationNodeSettings
 from robotid_ros.nodes.common.messages import State
+from robotid_ros.nodes.common.trajectory_goal import TrajectoryClient
 from robotid_ros.nodes.excitation.supervisor import GoalPhase, SessionContext, Supervisor
-from robotid_ros.nodes.excitation.trajectory_goal import TrajectoryClient
 
 pytestmark = pytest.mark.ros
 CONFIG = Path(__file__).resolve().parents[3] / 'config' / 'scara.yaml'

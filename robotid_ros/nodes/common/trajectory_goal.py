@@ -15,10 +15,9 @@ from unique_identifier_msgs.msg import UUID
 
 from ...core.excitation.trajectory import Waypoints
 from ...exceptions import ControllerError, RobotStateError
-from ..common.controller import ACTION, CANCEL, ControllerClient, HardwareClient
-from ..common.messages import duration_message, to_time, trajectory_message
-from ..common.waiting import result_of, wait_until
-from .guardian import cancel_request, CANCELLED
+from .controller import ACTION, CANCEL, cancel_request, CANCELLED, ControllerClient, HardwareClient
+from .messages import duration_message, to_time, trajectory_message
+from .waiting import result_of, wait_until
 
 _STATUS_TEXTS = {
     GoalStatus.STATUS_ABORTED: 'aborted',
