@@ -131,18 +131,24 @@ def check_joints(robot: Robot, joints: tuple[str, ...]) -> None:
 
 def _check_derivative(points: Waypoints, limits: Limits, name: str, derivative: int) -> Array:
     """Check one derivative of the quintic segments; returns the largest share per joint, (n,)."""
+    from scipy.interpolate import PPoly
+
+    steps = np.diff(points.time)[:, None] ** np.arange(6)
+    # (power, segment, joint), the highest power first, as SciPy has them.
+    powers = np.moveaxis(points.segments() / steps[:, :, None], 1, 0)[::-1]
     if name == 'position':
         lower, upper = np.clip((limits.lower, limits.upper), -MAX_POSITION, MAX_POSITION)
     else:
         lower, upper = -getattr(limits, name), getattr(limits, name)
     middle, half = 0.5 * (lower + upper), 0.5 * (upper - lower)
-    largest, quantity = np.zeros(len(middle)), points.polynomial.derivative(derivative)
+    largest = np.zeros(powers.shape[2])
     # Both sides of a point: a jerk jumps there.
     ends = np.concatenate([points.time[:-1], np.nextafter(points.time[1:], -np.inf)])
-    every = quantity.derivative().roots(discontinuity=False, extrapolate=False)
-    for j, (joint, peaks) in enumerate(zip(points.joints, every, strict=True)):
+    for j, joint in enumerate(points.joints):
+        quantity = PPoly(powers[:, :, j], points.time).derivative(derivative)
+        peaks = quantity.derivative().roots(discontinuity=False, extrapolate=False)
         times = np.concatenate([ends, peaks[np.isfinite(peaks)]])
-        values = quantity(times)[:, j]
+        values = quantity(times)
         k = int(np.argmax(np.abs(values - middle[j])))
         largest[j] = abs(values[k] - middle[j]) / half[j]
         if largest[j] > 1.0 + SHARE_TOLERANCE:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 import hashlib
 import json
 import math
@@ -256,20 +255,17 @@ class Waypoints:
         columns = (getattr(self, name)[:end] for name in ('time', 'q', 'dq', 'ddq'))
         return Waypoints(self.joints, *columns)
 
-    @cached_property
-    def polynomial(self) -> Any:
-        """The quintics between the points of all joints, a `scipy.interpolate.PPoly`."""
-        from scipy.interpolate import PPoly
-
+    def segments(self) -> Array:
+        """Coefficients of each segment's quintic, (P−1, 6, n), in powers of (t − t_k)/h_k."""
         h = np.diff(self.time)[:, None]
         first, last = self._accelerations()
         # From where each begins: powers of a short time amplify rounding of positions.
         step = np.diff(self.q, axis=0)
         start = np.zeros_like(step), h * self.dq[:-1], h**2 * first
-        ends = np.stack([*start, step, h * self.dq[1:], h**2 * last])
-        powers = np.tensordot(HERMITE.T, ends, 1) / h ** np.arange(6)[:, None, None]
-        powers[0] += self.q[:-1]
-        return PPoly(powers[::-1], self.time)
+        ends = np.stack([*start, step, h * self.dq[1:], h**2 * last], axis=1)
+        result = np.einsum('ck,pcn->pkn', HERMITE, ends)
+        result[:, 0] += self.q[:-1]
+        return np.asarray(result)
 
     def _accelerations(self) -> tuple[Array, Array]:
         """Return those with which segments begin and end, (P−1, n)."""
@@ -277,7 +273,14 @@ class Waypoints:
 
     def sample(self, t: NDArray[np.float64]) -> Motion:
         """Interpolate as the controller does, at times (N,) within [0, duration]."""
-        return Motion(*(self.polynomial(t, k) for k in range(3)))
+        index = np.clip(np.searchsorted(self.time, t, side='right') - 1, 0, len(self.time) - 2)
+        h = np.diff(self.time)[index]
+        s = (np.asarray(t) - self.time[index]) / h
+        c = np.moveaxis(self.segments()[index], 1, 0)  # (6, N, n)
+        s, h, polynomial = s[:, None], h[:, None], np.polynomial.polynomial
+        derivatives = (polynomial.polyder(c, k) for k in range(3))
+        values = (polynomial.polyval(s, x, tensor=False) for x in derivatives)
+        return Motion(*(value / h**k for k, value in enumerate(values)))
 
 
 @dataclass(frozen=True)
