@@ -323,14 +323,15 @@ def _gravity(robot: Robot, samples: Samples, found: list[Cause], efforts: Effort
         other.model.gravity.linear = gravity
         direction = [round(x, 6) + 0.0 for x in gravity.tolist()]
         values = {'direction': direction} if name == GRAVITY else {}
-        rows = _sample_rows(robot, samples), _sample_rows(other, samples)
+        rows = Trials(_sample_rows(robot, samples)), Trials(_sample_rows(other, samples))
         trial, masses = _compare_models(*rows), 'any masses'
         if trial.is_better(LEAST[name]):
             better = _compare_models(*rows, efforts=efforts).is_better(1.0)
         elif name == COMPENSATED:  # which needs no URDF's masses to show
             better = False
         else:
-            trial = _compare_models(_drive_rows(robot, samples), _drive_rows(other, samples))
+            drives = (Trials(_drive_rows(each, samples)) for each in (robot, other))
+            trial = _compare_models(*drives)
             better = trial.gain >= max((each.gain for each in found), default=0.0)
             better, masses = better and trial.is_better(LEAST[name]), DESCRIBED
         return [_cause(name, robot, (), trial, masses, **values)] if better else []
@@ -349,20 +350,20 @@ def _reversed_axis(
     robot: Robot, samples: Samples, moving: Sequence[int], efforts: Efforts
 ) -> list[Cause]:
     """Try each joint the other way round, where one explains more than the `efforts`."""
-    recorded, tried = _sample_rows(robot, samples), []
+    recorded, tried = Trials(_sample_rows(robot, samples)), []
     for joint in moving if len(moving) > 1 else ():
         senses = _only(robot.n, joint, -1.0)
         motion = {name: senses * getattr(samples, name) for name in ('q', 'dq', 'ddq')}
         rows = _sample_rows(robot, dataclasses.replace(samples, **motion))
         both = dataclasses.replace(rows, Y=senses[:, None] * rows.Y)
         # An effort whose sense is the URDF's has to be turned with the axis.
-        for gain, after in ((-1.0, rows), (1.0, both)):
+        for gain, after in ((-1.0, Trials(rows)), (1.0, Trials(both))):
             tried.append((_compare_models(recorded, after), joint, gain, after))
     if not tried:
         return []
-    trial, joint, gain, rows = max(tried, key=lambda each: each[0].gain)
+    trial, joint, gain, after = max(tried, key=lambda each: each[0].gain)
     better = trial.is_better(LEAST[REVERSED])
-    if not better or not _compare_models(recorded, rows, efforts=efforts).is_better(1.0):
+    if not better or not _compare_models(recorded, after, efforts=efforts).is_better(1.0):
         return []
     return [_cause(REVERSED, robot, [joint], trial, gains=[gain * robot.drive_gain[joint]])]
 
@@ -376,7 +377,7 @@ def _by_description(robot: Robot, samples: Samples, factors: Array, currents: bo
         return []
     gains = np.ones(robot.n)
     gains[off] = np.where(alike[off], -1.0, 1.0 / factors[off])
-    rows = _drive_rows(robot, samples), _drive_rows(robot, samples, gains)
+    rows = Trials(_drive_rows(robot, samples)), Trials(_drive_rows(robot, samples, gains))
     trial = _compare_models(*rows, gains)
     name = SIGN if alike[off].all() else SCALE
     if currents and not robot.drive_gain_given:  # these are no torques of an arm at all
@@ -413,9 +414,8 @@ def _drive_rows(robot: Robot, samples: Samples, gains: Array | None = None) -> R
 
 
 def _compare_models(
-    before: Rows, after: Rows, gains: Array | None = None, efforts: Efforts | None = None
+    before: Trials, after: Trials, gains: Array | None = None, efforts: Efforts | None = None
 ) -> Trial:
     """Compare models, the first with efforts put right, the second of them times gains."""
-    trials = Trials(before), Trials(after)
-    errors = trials[0].errors(efforts), trials[1].errors() / (1.0 if gains is None else gains**2)
-    return trials[0].compare(*errors)
+    first = before.recorded if efforts is None else before.errors(efforts)
+    return before.compare(first, after.recorded / (1.0 if gains is None else gains**2))

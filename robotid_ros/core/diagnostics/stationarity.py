@@ -316,7 +316,7 @@ def friction_jump(robot: Robot, base: BaseParameters, rows: Rows, joint: int) ->
     split = (sign * (np.arange(count) >= place))[None, :, None]
     other = dataclasses.replace(own, W=np.concatenate([own.W, split], axis=2))
     before, after = Trials(own, None, folds), Trials(other, None, folds)
-    trial = before.compare(before.errors(), after.errors())
+    trial = before.compare(before.recorded, after.recorded)
     if not trial.is_better(LEAST_GAIN):
         return None
     since = float(time[place])

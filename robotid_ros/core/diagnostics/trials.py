@@ -99,6 +99,7 @@ class Trials:
         self.moving = [int(j) for j in np.flatnonzero(rows.valid.any(axis=1))]
         everything = np.ones((1, len(rows.time)), dtype=bool)
         self._total = self._products(everything)[0]
+        self._variances = dict[tuple[int, ...], Array]()
         # Errors of every trial count in these units, those of effort columns as recorded.
         self.sigma = np.sqrt(self._own_variances(Efforts.as_recorded(self.n)))
 
@@ -119,6 +120,10 @@ class Trials:
 
     def _own_variances(self, efforts: Efforts) -> Array:
         """Return the variance (n,) that each joint alone leaves of the column that it takes."""
+        # Factors change nothing of it: a search for one asks hundreds of times.
+        known = tuple(efforts.columns.tolist())
+        if known in self._variances:
+            return self._variances[known]
         result = np.full(self.n, np.inf)  # of a joint without rows nothing counts
         for j in self.moving:
             G, place = self._total[j], self.b + efforts.columns[j]
@@ -128,6 +133,7 @@ class Trials:
             count = int(self._rows.valid[j].sum())
             floor = EXACT**2 * G[place, place] / count
             result[j] = max(left / max(count - len(used), 1), floor, 1e-300)
+        self._variances[known] = result
         return result
 
     def _solution(
@@ -163,13 +169,17 @@ class Trials:
         rows = max(float(self._rows.valid.sum()), 1.0)
         return self.fitted(efforts, possible=True) / rows - 1.0
 
-    def errors(self, efforts: Efforts | None = None) -> Array:
+    def errors(self, efforts: Efforts) -> Array:
         """Return squared errors (K, n) of effort columns on folds, robots fitted to the others."""
-        efforts = efforts or Efforts.as_recorded(self.n)
         variances = self._own_variances(efforts)
         values = (self._solution(self._total - x, efforts, variances, True) for x in self.parts)
         pairs = zip(self.parts, values, strict=True)
         return np.array([self._squares(part, efforts, value) for part, value in pairs])
+
+    @cached_property
+    def recorded(self) -> Array:
+        """Squared errors (K, n) of the efforts as recorded."""
+        return self.errors(Efforts.as_recorded(self.n))
 
     def compare(self, before: Array, after: Array) -> Trial:
         """Compare squared errors (K, n) of two models."""

@@ -16,6 +16,7 @@ from ..atomic import write_text
 from ..results import Results
 from ..text_template import text_templates
 from ..yaml import dump_yaml
+from .bokeh_document import library
 
 HERE = Path(__file__).parent
 MISSING = '—'
@@ -59,9 +60,9 @@ def page_beside(path: str | Path) -> Path:
 
 
 def check_plotting() -> None:
-    """MissingPackageError where the plotting library, which takes most of a second, is missing."""
+    """MissingPackageError where the plotting library is missing."""
     try:
-        import bokeh.plotting  # noqa: F401
+        library()
     except ImportError as error:
         raise MissingPackageError(
             f'the page needs bokeh ({error}): pip install bokeh and repeat the command; robotid '
