@@ -5,11 +5,10 @@ import dataclasses
 from dataclasses import dataclass, field
 import math
 from pathlib import Path
-from typing import Any, Never, TypedDict
+from typing import Any, Never, TYPE_CHECKING, TypedDict
 
 import numpy as np
 
-from ..core.excitation.problem import Known
 from ..core.finding_codes import as_data, from_data
 from ..core.findings import Finding, Severity
 from ..core.model.settings import RobotSettings
@@ -20,6 +19,9 @@ from .atomic import read_text, write_text
 from .bounded import damage_errors, read_series, write_series
 from .verification import read_verification, VERIFICATION, Verification
 from .yaml import dump_yaml, from_plain, parse_yaml, to_plain
+
+if TYPE_CHECKING:
+    from ..core.excitation.problem import Known
 
 URDF = 'identified.urdf'
 PARAMETERS = 'parameters.yaml'
@@ -269,8 +271,10 @@ def base_covariance(results: Results) -> np.ndarray:
     return correlation * np.outer(sigma, sigma)
 
 
-def known_of(results: Results) -> Known:
+def known_of(results: Results) -> 'Known':
     """Return what is known for the next design; ConfigurationError: old files lack it."""
+    from ..core.excitation.problem import Known
+
     data, rows = results.data, results.identification
     try:
         logs = data.get('logs', [data])

@@ -330,7 +330,7 @@ def _gravity(robot: Robot, samples: Samples, found: list[Cause], efforts: Effort
         elif name == COMPENSATED:  # which needs no URDF's masses to show
             better = False
         else:
-            drives = (Trials(_drive_rows(each, samples)) for each in (robot, other))
+            drives = Trials(_drive_rows(robot, samples)), Trials(_drive_rows(other, samples))
             trial = _compare_models(*drives)
             better = trial.gain >= max((each.gain for each in found), default=0.0)
             better, masses = better and trial.is_better(LEAST[name]), DESCRIBED

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from ...exceptions import MissingPackageError
+
 # What the colour, opacity and dash of a glyph are of.
 VISUALS = {
     'Line': ('line',), 'MultiLine': ('line',), 'Segment': ('line',), 'VArea': ('fill',),
@@ -160,10 +162,13 @@ def document(roots: list[Any]) -> tuple[dict[str, Any], list[str]]:
 
 
 def library() -> Path:
-    """Return the script that draws in the browser; ImportError: Bokeh is not installed."""
+    """Return the script that draws in a browser; MissingPackageError: Bokeh is not installed."""
     found = importlib.util.find_spec('bokeh')
     path = Path(found.origin if found and found.origin else '')
     path = path.parent / 'server' / 'static' / 'js' / 'bokeh.min.js'
     if not path.is_file():
-        raise ImportError("No module named 'bokeh'", name='bokeh')
+        raise MissingPackageError(
+            'the page needs bokeh, which is not installed: pip install bokeh and repeat the '
+            'command; robotid report FOLDER writes that of an identification'
+        )
     return path

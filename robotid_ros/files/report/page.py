@@ -34,7 +34,7 @@ def save_page(kind: str, path: str | Path, *subject: Any, overwrite: bool = True
     `design_page` and `rollouts_page` take. MissingPackageError: Bokeh is not installed; FileError:
     the page cannot be written; TrajectoryError: the design is for other joints.
     """
-    check_plotting()
+    library()
     # What a design needs, other pages need not import.
     module = import_module(f'.{"design" if kind == "design" else "pages"}', __package__)
     return write_text(path, getattr(module, f'{kind}_page')(*subject), overwrite=overwrite)
@@ -57,17 +57,6 @@ def page_beside(path: str | Path) -> Path:
     if page == Path(path):
         raise FileError(f"'{path}' would be its own page: let the name of the file end in .yaml")
     return page
-
-
-def check_plotting() -> None:
-    """MissingPackageError where the plotting library is missing."""
-    try:
-        library()
-    except ImportError as error:
-        raise MissingPackageError(
-            f'the page needs bokeh ({error}): pip install bokeh and repeat the command; robotid '
-            'report FOLDER writes that of an identification'
-        ) from error
 
 
 def render(template: str, *, behaviours: tuple[str, ...] = ('report',), **values: Any) -> str:
