@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 import dataclasses
 from dataclasses import dataclass, field
+import json
 import math
 from pathlib import Path
 from typing import Any, Never, TYPE_CHECKING, TypedDict
@@ -11,6 +12,9 @@ import numpy as np
 
 from ..core.finding_codes import as_data, from_data
 from ..core.findings import Finding, Severity
+from ..core.model.friction import make_terms
+from ..core.model.robot import Robot
+from ..core.model.robot_builder import with_friction
 from ..core.model.settings import RobotSettings
 from ..core.parameters.plain_friction import PlainFriction
 from ..core.verdict import conclude, JointError, Verdict
@@ -295,6 +299,34 @@ def known_of(results: Results) -> 'Known':
         effort=np.array([row.torque for row in rows]),
         rate=rate,
     )
+
+
+def dump_known(known: Known, robot: Robot) -> str:
+    """Write what is known of a robot while it moves, and its friction; `read_known` reads it."""
+    friction = [[(term.name, dict(term.constants)) for term in own] for own in robot.friction]
+    values = {**vars(known), 'friction': friction}
+    return json.dumps(values, default=np.ndarray.tolist)
+
+
+def read_known(text: str, robot: Robot) -> tuple[Known, Robot]:
+    """Return what is known, and the robot with that friction; ConfigurationError: damaged."""
+    try:
+        values = json.loads(text)
+        friction = values.pop('friction')
+        arrays = {k: np.array(v, float) for k, v in values.items() if k in KNOWN_ARRAYS}
+        names = {k: tuple(values[k]) for k in ('joints', 'names')}
+        terms = (
+            tuple(term for name, constants in own for term in make_terms((name,), constants))
+            for own in friction
+        )
+        return Known(**{**values, **arrays, **names}), with_friction(robot, tuple(terms))
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise ConfigurationError(
+            f'what is known of the robot is damaged ({error!r}): is everything of one version?'
+        ) from error
+
+
+KNOWN_ARRAYS = ('value', 'covariance', 'expected', 'noise', 'effort')
 
 
 def chosen_settings(settings: RobotSettings, results: Results) -> RobotSettings:

@@ -73,6 +73,8 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
     groups['excitation'].update(
         period=4.0, periods=2, order=3, starts=1, settle=0.2, timeout=PATIENCE, approach_speed=0.5
     )
+    # Sessions last as long as planned, whoever follows them.
+    groups['excitation']['until'] = {'prediction': 0.0}
     # A busy machine may hold up the simulated robot for longer than a real one is silent.
     groups['excitation']['stale_after'] = 2.0
     # Each test has a folder for its recordings. The quickest model is the simulated robot's.

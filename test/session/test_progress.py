@@ -1,12 +1,22 @@
 """A session ends after the period with which enough is known, or goes on to its longest time."""
 
+import dataclasses
 from pathlib import Path
 
 from diagnostic_msgs.msg import DiagnosticStatus
+import numpy as np
 import pytest
+from trajectory_msgs.msg import JointTrajectory
 
+from robotid_ros.core.excitation.design import Design
+from robotid_ros.core.excitation.problem import Known
+from robotid_ros.core.model import build_robot, regressor
+from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.signals.recording import Phase, Recording
 from robotid_ros.files.bags import open_recording
+from robotid_ros.files.configuration import load, read_urdf
+from robotid_ros.files.results import dump_known
+from robotid_ros.files.trajectory_file import write_design
 from robotid_ros.nodes.common.messages import status, values_of
 from robotid_ros.nodes.common.runtime import LATCHED
 
@@ -66,6 +76,73 @@ def test_a_session_goes_on_without_the_identification(session: Session, trajecto
     _, exciting = recorded(session)
     lasts = exciting.stop - exciting.start - exciting.rests
     assert lasts == pytest.approx(3 * PERIOD, abs=1e-3)
+
+
+@pytest.mark.slow
+def test_the_next_motion_is_for_what_is_unknown(session: Session, designed: Design, config: Path):
+    """It begins at rest where the one before ends; as long as there is none, that runs again."""
+    client, configuration = session.client, load(config)
+    robot = build_robot(read_urdf(configuration) or '', configuration.robot)
+    # A slow motion tells little, and leaves a busy machine its time.
+    present = designed.trajectory.at_speed(0.2)
+    plan = dataclasses.replace(designed, trajectory=present)
+    base, effort = base_parameters(robot), 0.3 * robot.limits.effort
+    motion = present.sample(np.arange(0.0, present.period, 0.05))
+    W = np.concatenate(regressor(robot, *motion, columns=base.columns))
+    known = Known(
+        *(robot.joints, base.names, base.of(robot.prior), np.linalg.pinv(W.T @ W)),
+        *(np.full(robot.n, np.nan), np.ones(robot.n), effort, 20.0),
+    )
+    topics = [
+        client.node.create_publisher(DiagnosticStatus, f'identification/{name}', LATCHED)
+        for name in ('progress', 'known')
+    ]
+    references: list[JointTrajectory] = []
+    client.node.create_subscription(
+        JointTrajectory, 'excitation/reference', references.append, LATCHED
+    )
+    session.start(
+        *('simulated_robot', 'excitation', 'recorder'),
+        excitation={
+            'excitation.trajectory': str(write_design(session.folder / 'slow.yaml', plan)),
+            'excitation.periods': LONG,
+            'excitation.iterations': 12,
+            'excitation.until.prediction': 0.02,
+        },
+        recorder={'recorder.folder': str(session.folder)},
+    )
+    session.robot.wait()
+    session.ready('excitation', 'recorder')
+    client.call_trigger('excitation/start')
+
+    def told() -> bool:
+        """Say what the identification says: damaged first, then right, at last that it is all."""
+        values = values_of(client.latest['excitation/state'])
+        say = {'session': values.get('session', ''), 'following': True}
+        cycle = int(values.get('cycle', 1))
+        begun = values['state'] == 'exciting' and float(values['progress']) > 0.3 / LONG
+        text = dump_known(known, robot) if begun else 'damaged'
+        # Once another motion is known, the period after the next one is the last.
+        ran.append(cycle) if len(references) > 1 and not ran else None
+        topics[0].publish(status('progress', '', {**say, 'enough': bool(ran) and cycle > ran[0]}))
+        topics[1].publish(status('known', '', {**say, 'known': text}))
+        return values['state'] in ('done', 'failed')
+
+    ran: list[int] = []
+    client.wait_for(told, what='the session ends')
+    recording, exciting = recorded(session)
+    assert len(references) == 2 and ran[0] >= 2
+    lasts = exciting.stop - exciting.start - exciting.rests
+    assert lasts == pytest.approx((ran[0] + 1) * present.period, abs=1e-3)
+    reference = recording.between(exciting.start, exciting.stop).reference
+    assert reference is not None
+    speed = abs(reference.dq).max(axis=1)
+    last = reference.time > exciting.stop - present.period
+    assert speed[last].max() > 1.5 * speed[~last].max()
+    for message in references:
+        for point in message.points[0], message.points[-1]:
+            np.testing.assert_allclose(point.positions, present.start, atol=1e-9)
+            assert not any(point.velocities)
 
 
 @pytest.mark.slow

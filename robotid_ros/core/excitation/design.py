@@ -1,6 +1,6 @@
 """Design: from a robot and its limits to the trajectory that it will run."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 import time
 from typing import Any
@@ -11,6 +11,7 @@ from ...exceptions import CollisionError, LimitError, TrajectoryError
 from ..arrays import Array
 from ..finding_codes import finding
 from ..findings import Finding
+from ..model.base_parameters import base_parameters
 from ..model.dynamics import inverse_dynamics
 from ..model.robot import Robot
 from .collision_scene import CollisionScene
@@ -51,8 +52,14 @@ class SearchStopped(Exception):  # noqa: N818  (the best so far is a result, not
 class Search:
     """The search for a motion until `end` on the clock of `time.monotonic`: the best, and how."""
 
-    def __init__(self, problem: Problem, progress: ProgressCallback | None, end: float) -> None:
-        self.problem, self.progress = problem, progress
+    def __init__(
+        self,
+        problem: Problem,
+        progress: ProgressCallback | None,
+        end: float,
+        given: Sequence[Array] = (),
+    ) -> None:
+        self.problem, self.progress, self._given = problem, progress, given
         self.best: Array | None = None
         self.objective, self.stopped, self.evaluations = np.inf, False, 0
         self.history: list[tuple[int, float]] = []
@@ -83,7 +90,7 @@ class Search:
         options = {'maxiter': steps, 'maxfun': 2 * steps, 'maxcor': MEMORY, 'ftol': 1e-9}
         how = {'method': 'L-BFGS-B', 'callback': self._on_iteration, 'options': options}
         problem.sharpness, problem.weight = STAGES[0]
-        drawn = [problem.random_point(rng) for _ in range(DRAWN_POINTS)]
+        drawn = [*self._given, *(problem.random_point(rng) for _ in range(DRAWN_POINTS))]
         self.keep_if_best(drawn[0])
         x = min(drawn, key=lambda point: self._evaluate(point)[0])
         for problem.sharpness, problem.weight in STAGES:
@@ -295,6 +302,39 @@ def design(
         end = begin + min(VALIDATION_SHARE * limit, limit - reserve)
         result = _validated(result, problem, progress, end)
     return replace(result, elapsed=time.monotonic() - begin)
+
+
+# Another motion is worth its risk where it is expected to leave so much less of the error that the
+# same one again would leave; it is sought from the present one and from a slow one on its path.
+WORTH, SLOW = 0.9, 0.2
+
+
+def next_motion(
+    robot: Robot, settings: ExcitationSettings, known: Known, present: Trajectory, end: float
+) -> Trajectory | None:
+    """
+    Return a motion for what is unknown, as long as the present one and from where that ends.
+
+    None where the present one tells nearly as much again: noise alone is what limits. Efforts are
+    those of what is `known`; the search ends at `end` on the clock of `time.monotonic`. Raises
+    errors as `design` does.
+    """
+    same = {name: getattr(present, name) for name in ('family', 'period', 'order')}
+    settings = replace(settings, **same, periods=1, start=tuple(present.start), starts=1)
+    base, prior = base_parameters(robot), robot.prior.copy()
+    places = [known.names.index(name) for name in base.names if name in known.names]
+    if len(places) == base.rank:  # else refused below
+        prior[base.columns] += known.value[places] - base.of(prior)
+    scene = CollisionScene(robot, settings.workspace)
+    problem = NextProblem(replace(robot, prior=prior), settings, scene, known)
+    given = [problem.pack(present.start, k * present.coefficients) for k in (1.0, SLOW)]
+    search = Search(problem, None, end, given)
+    search.run()
+    found, _ = search.best_trajectory()
+    again, after = map(
+        problem.objective, (given[0], problem.pack(found.start, found.coefficients))
+    )
+    return found if after - again < np.log(WORTH) else None
 
 
 def _result(search: Search, trajectory: Trajectory, usage: Usage) -> Design:

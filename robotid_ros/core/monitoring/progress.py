@@ -9,6 +9,7 @@ import numpy as np
 from ...exceptions import ConfigurationError, RankDeficientError, use_one_of
 from ..arrays import Array
 from ..excitation.collision_scene import BodyFrame
+from ..excitation.problem import Known
 from ..excitation.settings import Until
 from ..identification_settings import IdentificationSettings
 from ..model.base_parameters import base_parameters
@@ -44,6 +45,8 @@ class Knowledge:
     model: Array  # (n,) relative residual without noise: what the model leaves, in the fit
     # σ, with what the model leaves out: a payload's mass, then what costs most of the prediction.
     sigma: Mapping[str, float]
+    # Of an arm, for the design of a next motion, with the friction that was chosen.
+    design: tuple[Known, Robot] | None = None
 
     @property
     def worst(self) -> int:
@@ -123,4 +126,13 @@ def follow(
         cost = np.diag(goals.max(axis=0)) * np.diag(estimate.covariance)
         sigma |= {estimate.names[k]: float(estimate.sigma[k]) for k in np.argsort(-cost)}
         seconds = float(fitted.time[-1] - fitted.time[0])
-        yield Knowledge(robot.joints, seconds, error, highest, model, sigma)
+        # Rows count as far as they are independent, by what predictions lose: of a design's rows
+        # the errors are white.
+        white = float(np.sum(goals * estimate.classical))
+        excess = max(float(mean.sum()) / max(white, 1e-300), 1.0)
+        rate = float(estimate.rows.sum()) / excess / robot.n / seconds
+        effort = np.sqrt(np.mean(fitted.measured**2, axis=0))
+        told = robot.joints, base.names, estimate.value, excess * estimate.classical
+        known = Known(*told, error, fitted.rms, effort, rate)
+        design = (known, robot) if carrier is None else None
+        yield Knowledge(robot.joints, seconds, error, highest, model, sigma, design)

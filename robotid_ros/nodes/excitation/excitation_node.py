@@ -15,6 +15,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from std_srvs.srv import Trigger
 
 from ...core.excitation.settings import payload_settings
+from ...core.excitation.trajectory import Trajectory
 from ...core.model import Robot
 from ...exceptions import RobotIdError, SilentRobotError, TrajectoryError
 from ...node_settings import ExcitationNodeSettings
@@ -49,8 +50,9 @@ class Excitation(WorkerNode):
         self._lock = threading.Lock()
         self._design = SessionDesign(self, self.settings, self._publish_session_state, self._stop)
         self._heard: tuple[float, Mapping[str, str]] = 0.0, {}
-        told = 'identification/progress'
-        self.create_subscription(DiagnosticStatus, told, self._on_progress, LATCHED)
+        self._told: Mapping[str, str] = {}
+        for name, hear in (('progress', self._on_progress), ('known', self._on_known)):
+            self.create_subscription(DiagnosticStatus, f'identification/{name}', hear, LATCHED)
         self.subscribe_description()
         name, timeout = self.settings.controller, self.settings.timeout
         self._controller = TrajectoryClient(self, name, timeout)
@@ -173,7 +175,16 @@ class Excitation(WorkerNode):
         return State.DONE, self._verifications.run(kind, context, *of)
 
     def _on_progress(self, message: DiagnosticStatus) -> None:
-        self._heard = time.monotonic(), values_of(message)
+        self._heard = time.monotonic(), {**values_of(message), 'text': message.message}
+
+    def _on_known(self, message: DiagnosticStatus) -> None:
+        self._told = values_of(message)
+
+    def _design_next(self, present: Trajectory) -> Callable[[], Trajectory | None] | None:
+        """Begin to design what follows the present motion, unless that must be rehearsed."""
+        if self._told.get('session') != self._session or self.settings.require_rehearsal:
+            return None
+        return self._design.begin_next(present, self._told['known'])
 
     def _known(self) -> Mapping[str, str]:
         """Return what is told of this session now; nothing after a silence, or if not asked."""
@@ -194,6 +205,7 @@ class Excitation(WorkerNode):
             controller=self._controller,
             accept=accept,
             known=self._known,
+            design_next=self._design_next,
         )
 
     def _publish_session_state(self, state: State, message: str, values: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ from ...core.excitation.collision_scene import CollisionScene
 from ...core.excitation.design import Design
 from ...core.excitation.limits import check_trajectory
 from ...core.excitation.pieces import in_pieces, Piece
-from ...core.excitation.trajectory import point_to_point, Waypoints, waypoints
+from ...core.excitation.trajectory import point_to_point, Trajectory, Waypoints, waypoints
 from ...core.finding_codes import render
 from ...core.findings import Finding
 from ...core.model.robot import Robot
@@ -104,16 +104,23 @@ class Session(Supervisor):
             self.check_motion(motion)
         # Again: a design takes minutes, and by now who began in the same instant is known, too.
         self.check_robot()
-        for motion, (state, _, periods) in zip(points, motions, strict=True):
+        for motion, (state, trajectory, periods) in zip(points, motions, strict=True):
             self.move_to(State.APPROACHING, motion.q[0], f'moving to the start of {state.value}')
-            self._run_periods(motion, GoalPhase(state, state.value, periods, motion.duration))
+            phase = GoalPhase(state, state.value, periods, motion.duration)
+            self._run_periods(motion, trajectory, phase)
             # What follows is not part of the phase any more, though the robot still settles.
             self.publish_standing(State.APPROACHING, 1.0)
             self.wait_at_rest()
 
-    def _run_periods(self, motion: Waypoints, phase: GoalPhase) -> None:
-        """Run periods, a goal each, until enough is known; one goal where nobody follows."""
+    def _run_periods(self, motion: Waypoints, present: Trajectory, phase: GoalPhase) -> None:
+        """
+        Run periods, a goal each, until enough is known; one goal where nobody follows.
+
+        While one runs, a next motion is designed for what is still unknown, which begins where
+        this one ends; as long as there is none, the same runs again.
+        """
         done, periods = 0, phase.periods
+        following = motion.leading(1, of=periods)
         while done < periods:
             known = self.context.known()
             if done and known.get('enough') == 'True':
@@ -121,12 +128,20 @@ class Session(Supervisor):
                 seconds = sum(clock.duration for clock in phase.before)
                 ended = phase._replace(periods=done, duration=seconds, before=before)
                 self.publish_motion(ended, last, last.duration)
-                text = f'enough is known after {done} of {periods} periods'
+                text = f'ends after {done} of {periods} periods: {known.get("text", "")}'
                 self.context.node.get_logger().info(text)
                 return
-            count = 1 if known.get('following') == 'True' else periods - done
-            clock = self.run(motion.leading(count, of=periods), phase)
-            phase, done = phase._replace(before=(*phase.before, clock)), done + count
+            if known.get('following') != 'True':
+                self.run(motion.leading(periods - done, of=periods), phase)
+                return
+            is_last = done + 1 == periods
+            designed = None if is_last else self.context.design_next(present)
+            ran = self.run(following, phase)
+            phase, done = phase._replace(before=(*phase.before, ran)), done + 1
+            if designed is not None and (found := designed()) is not None:
+                present, following = found, waypoints(found, self.context.settings.rate)
+                text = f'another motion, for what is unknown: {found.hash}'
+                self.context.node.get_logger().info(text)
 
     def run(self, points: Waypoints, phase: GoalPhase, parts: Sequence[Piece] = ()) -> MotionClock:
         """Run one motion, in pieces where `horizon` asks for it and it has no efforts."""

@@ -16,8 +16,9 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
 
-from ...core.excitation.design import Design, design, Progress
-from ...core.excitation.trajectory import waypoints
+from ...core.excitation.design import Design, design, next_motion, Progress
+from ...core.excitation.limits import check_trajectory
+from ...core.excitation.trajectory import Trajectory, waypoints
 from ...core.finding_codes import render
 from ...core.model import build_robot, Robot, RobotSettings
 from ...core.model.urdf_parsing import movable_joints
@@ -36,6 +37,8 @@ from .supervisor import PublishState
 
 # Most of a recording [bytes/s]: seven joints at 1 kHz; a session besides its excitation [s].
 RECORDING_RATE, OTHER_MOTIONS = 2e6, 60.0
+# Of a period, in which the next motion is sought, and in which it has to be there, checked.
+NEXT_SEARCH, NEXT_LIMIT = 0.7, 0.9
 GRACE = 60.0  # in which a design that does not keep its time limit may go on unkilled [s]
 # How long its page may take, and how it gives way: to the robot and its guards by three to one. At
 # the lowest priority of all it is never drawn on a machine that has something else to do.
@@ -56,13 +59,14 @@ class SessionDesign:
         self._node, self._settings = node, settings
         self._publish_state, self._stop = publish_state, stop
         self.plan: Design | None = None
-        self.file = ''
+        self.file = self._urdf = ''
         self.placed = node.configuration.robot
         self._reference = node.create_publisher(JointTrajectory, '~/reference', LATCHED)
         self._trajectory = node.create_publisher(String, '~/trajectory', LATCHED)
 
     def build(self, urdf: str) -> Robot:
         """Build the robot; joints that it does not move stand as they did for the design."""
+        self._urdf = urdf
         if self.plan is None:
             node, self.placed = self._node, self._node.configuration.robot
             # Who is silent does not keep a design from being made; a session asks again.
@@ -103,6 +107,38 @@ class SessionDesign:
         write_page(file, plan, urdf, configuration, log)
         return plan
 
+    def begin_next(self, present: Trajectory, known: str) -> Callable[[], Trajectory | None]:
+        """
+        Design, while the present motion begins, one for what is still unknown, in a process.
+
+        What is returned gives it once it is there and was checked; None: the same motion again.
+        """
+        log, found, begin = self._node.get_logger(), list[Trajectory](), time.monotonic()
+        job = self._urdf, self.placed, self._settings, present, known
+
+        def work() -> None:
+            end, limit = (begin + share * present.period for share in (NEXT_SEARCH, NEXT_LIMIT))
+            try:
+                motion = run_in_process(
+                    *(_design_next, *job, end),
+                    stop=self._stop,
+                    time_limit=limit - time.monotonic(),
+                )
+            except RobotIdError as error:
+                log.info(f'no other motion: {one_line(error)}')
+                return
+            if motion is not None:
+                found.append(motion)
+
+        def collect() -> Trajectory | None:
+            if not found:
+                return None
+            self._publish_reference(found[0])
+            return found[0]
+
+        start_thread(work)
+        return collect
+
     def values(self) -> dict[str, Any]:
         """Return what a state says of the design."""
         if self.plan is None:
@@ -121,10 +157,13 @@ class SessionDesign:
 
     def _publish(self, plan: Design) -> None:
         """Keep and publish what will be run."""
-        self.plan, settings = plan, self._settings
-        motion = waypoints(plan.trajectory, settings.rate, settings.periods)
-        self._reference.publish(trajectory_message(motion))
+        self.plan = plan
+        self._publish_reference(plan.trajectory)
         self._trajectory.publish(String(data=dump_design(plan)))
+
+    def _publish_reference(self, motion: Trajectory) -> None:
+        points = waypoints(motion, self._settings.rate, self._settings.periods)
+        self._reference.publish(trajectory_message(points))
 
 
 def check_design(plan: Design) -> None:
@@ -144,6 +183,26 @@ def _design_until(
     built = build_robot(urdf, robot)
     remaining = max(0.0, end - time.monotonic())
     return design(built, dataclasses.replace(settings, time_limit=remaining), progress)
+
+
+def _design_next(
+    urdf: str,
+    placed: RobotSettings,
+    settings: ExcitationNodeSettings,
+    present: Trajectory,
+    known: str,
+    end: float,
+) -> Trajectory | None:
+    """Design the next motion with what the robot and its guards leave of the machine; check it."""
+    from ...files.results import read_known
+
+    os.nice(LOW_PRIORITY)
+    robot = build_robot(urdf, placed)
+    told, identified = read_known(known, robot)
+    motion = next_motion(identified, settings, told, present, end)
+    if motion is not None:
+        check_trajectory(robot, waypoints(motion, settings.rate), settings)
+    return motion
 
 
 def write_page(

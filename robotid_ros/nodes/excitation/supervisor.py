@@ -22,7 +22,7 @@ from sensor_msgs.msg import JointState
 
 from ...core.arrays import Array
 from ...core.excitation.pieces import Piece
-from ...core.excitation.trajectory import Waypoints
+from ...core.excitation.trajectory import Trajectory, Waypoints
 from ...core.model.robot import Robot
 from ...exceptions import (
     ControllerError,
@@ -82,6 +82,8 @@ class SessionContext:
     accept: Callable[[], None] = lambda: None  # called once what needs no other node is checked
     # What is told of the session on `identification/progress`, nothing without.
     known: Callable[[], Mapping[str, str]] = dict
+    # Called with a motion as it begins; what it returns is called for the next one as that ends.
+    design_next: Callable[[Trajectory], Callable[[], Trajectory | None] | None] = lambda _: None
 
     def per_joint(self, setting: str) -> Array:
         """Values (n,) of a setting that has one for all joints or one for each."""

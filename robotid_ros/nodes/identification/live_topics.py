@@ -32,6 +32,7 @@ from ...core.monitoring.external_effort import (
 from ...core.monitoring.motion_rows import FilteredStates
 from ...exceptions import RecordingError, RobotIdError
 from ...files.formats.joint_table import JointTable
+from ...files.results import dump_known
 from ..common import runtime
 from ..common.batched_subscription import BatchedSubscription
 from ..common.messages import (
@@ -329,6 +330,7 @@ class ProgressTopic:
         self._refusal = ''  # why the session is not followed, '' while it is
         if self._until.asks:
             self._publisher = node.create_publisher(DiagnosticStatus, '~/progress', LATCHED)
+            self._known_publisher = node.create_publisher(DiagnosticStatus, '~/known', LATCHED)
             node.create_subscription(
                 DiagnosticStatus, 'excitation/state', self._on_state, runtime.LATCHED_HISTORY
             )
@@ -358,6 +360,10 @@ class ProgressTopic:
                 if session == self._session:
                     self._known = known
                     self._publish()
+                    if known.design is not None and not known.enough(self._until):
+                        text = dump_known(*known.design)
+                        told = status('known', 'so far', {'session': session, 'known': text})
+                        self._known_publisher.publish(told)
         except Exception as error:
             if self._stop.is_set():  # what the node has is gone
                 return

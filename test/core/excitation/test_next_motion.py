@@ -1,18 +1,23 @@
 """The motion for what a first one has left unknown."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
+import time
 
 import numpy as np
 import pytest
 
 from robotid_ros.core.excitation.collision_scene import CollisionScene
-from robotid_ros.core.excitation.design import design
+from robotid_ros.core.excitation.design import design, next_motion, WORTH
+from robotid_ros.core.excitation.limits import check_trajectory
 from robotid_ros.core.excitation.problem import Known, NextProblem, prediction_error
 from robotid_ros.core.excitation.trajectory import working_motion
 from robotid_ros.core.finding_codes import select
 from robotid_ros.core.model import regressor
 from robotid_ros.core.model.base_parameters import base_parameters
+from robotid_ros.core.model.friction import make_terms
+from robotid_ros.core.model.robot_builder import with_friction
 from robotid_ros.exceptions import ConfigurationError
+from robotid_ros.files.results import dump_known, read_known
 
 from .robots import FREE, NONE, quick, robot_named
 
@@ -111,6 +116,57 @@ def test_it_tells_more_than_the_same_again_and_than_a_motion_for_an_unknown_arm(
     assert error(first, told.trajectory) < 0.9 * error(first, plain)
     assert error(first, told.trajectory) < 0.6 * error(first, first)
     assert told.criterion == 'prediction_error' and told.verdict == 'good'
+
+
+def test_the_next_motion_begins_where_the_present_one_ends(monkeypatch):
+    robot = bounded('arm3')
+    noise = 0.01 * robot.limits.effort
+    present = design(robot, settings(iterations=5)).trajectory.at_speed(0.1)
+    known, end = known_by(robot, present, noise, 1), time.monotonic() + 600.0
+    found = next_motion(robot, settings(iterations=12), known, present, end)
+    assert found is not None and found.at_rest
+    assert (found.period, found.order) == (present.period, present.order)
+    np.testing.assert_array_equal(found.start, present.start)
+    check_trajectory(robot, found, settings(), scene=CollisionScene(robot, FREE))
+
+    def error(*motions):
+        W = np.vstack([rows(robot, motion, noise, 1) for motion in motions])
+        return expected_error(robot, known, np.linalg.inv(W.T @ W))
+
+    assert error(present, found) < WORTH * error(present, present)
+    # Without time, or where noise alone is what limits, it is the same motion again.
+    assert next_motion(robot, settings(iterations=30), known, present, time.monotonic()) is None
+    told = known_by(robot, found, noise, 1)
+    monkeypatch.setattr('robotid_ros.core.excitation.design.WORTH', 0.1)
+    assert next_motion(robot, settings(iterations=5), told, found, end) is None
+
+
+def test_efforts_of_the_next_motion_are_those_of_what_is_known():
+    """A description that is too light would let it pull harder than the drives can."""
+    robot = bounded('arm3')
+    present = design(robot, settings(iterations=2)).trajectory.at_speed(0.5)
+    known = known_by(robot, present, 0.01 * robot.limits.effort, 1)
+    light = replace(robot, prior=0.1 * robot.prior)
+    end = time.monotonic() + 600.0
+    found = next_motion(light, settings(iterations=12), known, present, end)
+    assert found is not None
+    assert max(check_trajectory(robot, found, settings()).effort) < 0.9
+
+
+def test_what_is_known_comes_as_it_was_told():
+    robot = robot_named('arm3')
+    present = design(robot, settings(iterations=2)).trajectory
+    terms = make_terms(('viscous', 'coulomb', 'stribeck'), {'stribeck_velocity': 0.3})
+    wide = with_friction(robot, (terms, *robot.friction[1:]))
+    known = known_by(wide, present, 0.01 * robot.limits.effort)
+    text = dump_known(known, wide)
+    found, same = read_known(text, robot)
+    assert same.friction == wide.friction
+    for field in fields(Known):
+        np.testing.assert_array_equal(getattr(found, field.name), getattr(known, field.name))
+    for damaged in ('', '{}', '[1]', text[:-1], text.replace('stribeck"', 'other"')):
+        with pytest.raises(ConfigurationError):
+            read_known(damaged, robot)
 
 
 def test_what_the_model_leaves_out_does_not_count():

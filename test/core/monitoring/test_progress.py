@@ -110,13 +110,13 @@ def test_all_that_is_asked_for_has_to_be_known():
     known = progress([0.015, 0.01], M1=0.2, M2=0.01)
     assert known.enough(Until(prediction=0.02))
     assert not known.enough(Until(prediction=0.01))
-    assert known.enough(Until(sigma={'M2': 0.02}))
+    assert known.enough(Until(sigma={'M2': 0.02})) and known.enough(Until())
     assert not known.enough(Until(sigma={'M1': 0.02}))
     assert not known.enough(Until(sigma={'M3': 0.02}))
     assert not progress([0.015, 0.01], M1=np.nan).enough(Until(sigma={'M1': 0.02}))
     assert not known.enough(Until(prediction=0.01, sigma={'M2': 0.02}))
     # Nothing ends a motion before its time where no more is given.
-    assert not Until(time=60.0).asks and not Until().asks
+    assert not Until(prediction=0.0, time=60.0).asks and Until(time=60.0).asks
     assert not progress([np.nan, 0.01]).enough(Until(prediction=0.02))
     assert not progress([np.inf, 0.01]).enough(Until(prediction=0.02))
 
