@@ -12,9 +12,6 @@ import numpy as np
 
 from ..core.finding_codes import as_data, from_data
 from ..core.findings import Finding, Severity
-from ..core.model.friction import make_terms
-from ..core.model.robot import Robot
-from ..core.model.robot_builder import with_friction
 from ..core.model.settings import RobotSettings
 from ..core.parameters.plain_friction import PlainFriction
 from ..core.verdict import conclude, JointError, Verdict
@@ -301,15 +298,19 @@ def known_of(results: Results) -> 'Known':
     )
 
 
-def dump_known(known: Known, robot: Robot) -> str:
+def dump_known(known: 'Known', robot: 'Robot') -> str:
     """Write what is known of a robot while it moves, and its friction; `read_known` reads it."""
     friction = [[(term.name, dict(term.constants)) for term in own] for own in robot.friction]
     values = {**vars(known), 'friction': friction}
     return json.dumps(values, default=np.ndarray.tolist)
 
 
-def read_known(text: str, robot: Robot) -> tuple[Known, Robot]:
+def read_known(text: str, robot: 'Robot') -> tuple['Known', 'Robot']:
     """Return what is known, and the robot with that friction; ConfigurationError: damaged."""
+    from ..core.excitation.problem import Known
+    from ..core.model.friction import make_terms
+    from ..core.model.robot_builder import with_friction
+
     try:
         values = json.loads(text)
         friction = values.pop('friction')
