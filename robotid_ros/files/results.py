@@ -23,6 +23,7 @@ from .yaml import dump_yaml, from_plain, parse_yaml, to_plain
 
 if TYPE_CHECKING:
     from ..core.excitation.problem import Known
+    from ..core.model.robot import Robot
 
 URDF = 'identified.urdf'
 PARAMETERS = 'parameters.yaml'
