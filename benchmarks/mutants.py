@@ -33,7 +33,7 @@ T = TypeVar('T')
 MODULES = tuple(
     """
     model/base_parameters model/dynamics model/friction model/inertial_columns
-    parameters/essential parameters/physical_consistency
+    parameters/carried_body parameters/essential parameters/physical_consistency
     parameters/standard
     payload/payload
     regression/covariance regression/estimators regression/goodness_of_fit

@@ -29,6 +29,10 @@ NAMED = {
          'return float(estimate.rows.sum() / max(ratio, 1.0))',
          'return float(estimate.rows.sum())'),
     ),
+    'parameters/carried_body': (
+        ('payload in a frame seen from the wrong side',
+         'back @ pseudo_inertia(e) @ back.T', 'placement @ pseudo_inertia(e) @ placement.T'),
+    ),
     'parameters/standard': (
         ('prior pulls a thousand times less',
          'looser * self.spread,', '1e3 * looser * self.spread,'),
@@ -36,8 +40,6 @@ NAMED = {
          'if p.symbol in NONNEGATIVE]', 'if False]'),
     ),
     'payload/payload': (
-        ('payload in a frame seen from the wrong side',
-         'back @ pseudo_inertia(e) @ back.T', 'placement @ pseudo_inertia(e) @ placement.T'),
         ('payload that no body can be',
          'return consistent_parameters(', 'return free if True else consistent_parameters('),
         ('payload without the weights of the data',

@@ -60,7 +60,8 @@ def run(args: argparse.Namespace) -> shared.Outcome:
         text = _set(args, Path(args.empty))
         return shared.Outcome({'set': text}, lambda: print_paragraph(text))
     args.progress.step('reading')
-    from ..core.payload.payload import CENTRAL, CENTRAL_UNITS, payload_from_recordings, stands_out
+    from ..core.parameters.carried_body import CENTRAL, CENTRAL_UNITS
+    from ..core.payload.payload import payload_from_recordings, stands_out
     from ..files.export.makers import determined, maker_lines
     from ..files.export.payload import open_payload, write_payload
 

@@ -18,7 +18,8 @@ from ..arrays import Array, PREDICTED, ReadOnlyArrays
 from ..excitation.collision_scene import BodyFrame
 from ..model.inertial_columns import LINEAR, QUADRATIC
 from ..model.robot import INERTIAL, PINOCCHIO_ORDER, Robot
-from .payload import nearest_possible, open_factors, OPEN_SHARE, Payload, SIGNIFICANT, UPPER
+from ..parameters.carried_body import UPPER
+from .payload import nearest_possible, open_factors, OPEN_SHARE, Payload, SIGNIFICANT
 
 # A sensor measures what acts on it, or what it exerts.
 ACTION, REACTION = -1.0, 1.0

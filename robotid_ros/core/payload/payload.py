@@ -17,10 +17,10 @@ from ..identification_settings import IdentificationSettings
 from ..model import regressor, Robot
 from ..model.base_parameters import base_parameters, BaseParameters
 from ..model.robot import INERTIAL, INERTIAL_UNITS
+from ..parameters.carried_body import CENTRAL, frame_change, ROUNDING, UPPER
 from ..parameters.physical_consistency import (
     BodyPrior,
     consistent_parameters,
-    inertial_parameters,
     mass_properties,
     pseudo_inertia,
 )
@@ -36,14 +36,9 @@ from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from ..signals.samples import SignalSettings
 
-# Mass, centre of mass and inertia at it, in this order.
-CENTRAL = ('mass', 'x', 'y', 'z', 'ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
-CENTRAL_UNITS = ('kg', 'm', 'm', 'm') + ('kg·m²',) * 6
 # Terms that cancel up to this share have cancelled: base parameters are known to 1e-7 or so, and
 # what the data leave open changes by much more.
 CANCELLED = 1e-3
-ROUNDING = 1e-9  # share of a sum of products below which it is rounding
-UPPER = np.triu_indices(3)
 # Share of a parameter in a direction that the data leave open below which it is rounding.
 OPEN_SHARE = 1e-3
 # Rows so near to standstill are left out, as in `signals.guard`, whatever serves the arm's own
@@ -150,44 +145,6 @@ def _product(rows: Array, columns: Array) -> Array:
     terms = np.abs(rows) @ np.abs(columns)
     size = np.outer(np.linalg.norm(rows, axis=1), np.linalg.norm(columns, axis=0))
     return np.where(np.abs(result) > np.maximum(CANCELLED * terms, ROUNDING * size), result, 0.0)
-
-
-def frame_change(placement: Array) -> Array:
-    """
-    Return T (10, 10) with π' = T π: from a frame to one that is placed in it at H (4, 4).
-
-    Pseudo-inertias move as P' = H⁻¹ P H⁻ᵀ, with parallel axes (Wensing, Kim and Slotine 2018).
-    """
-    back = np.linalg.inv(placement)
-    columns = [inertial_parameters(back @ pseudo_inertia(e) @ back.T) for e in np.eye(10)]
-    return np.array(columns).T
-
-
-def carrying(robot: Robot, chi: Array, frame: str, central: Array) -> Array:
-    """
-    Return standard parameters (p,) of a robot that carries a body.
-
-    Of `chi` without it, a frame of the description ('': that of the last joint), and the body
-    (10,) there, in the order of `CENTRAL`. UnknownNameError, ConfigurationError: no such frame, or
-    one that moves with no joint, or no body has such a mass and inertia.
-    """
-    place = body_frame(robot, frame)
-    mass, centre, moments = central[0], central[1:4], np.zeros((3, 3))
-    moments[UPPER] = central[4:]
-    moments += np.triu(moments, 1).T
-    if not np.isfinite(central).all() or mass < 0.0 or (mass == 0.0 and central.any()):
-        raise ConfigurationError('a payload has a mass, and all its values are numbers')
-    principal = np.linalg.eigvalsh(moments)
-    if principal[2] > (principal[0] + principal[1]) * (1.0 + ROUNDING) or principal[0] < 0.0:
-        raise ConfigurationError(
-            'no body has such an inertia: each principal moment is at most the sum of the others'
-        )
-    inertia = moments + mass * (centre @ centre * np.eye(3) - np.outer(centre, centre))
-    body = np.array([*inertia[UPPER], *(mass * centre), mass])
-    result = np.array(chi, dtype=float)
-    change = frame_change(np.array(np.linalg.inv(place.placement)))
-    result[robot.body_columns[place.link]] += change @ body
-    return result
 
 
 class KnownArm(NamedTuple):

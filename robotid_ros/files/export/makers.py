@@ -24,7 +24,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.arrays import Array
-from ...core.payload.payload import Payload, UPPER
+from ...core.parameters.carried_body import UPPER
+from ...core.payload.payload import Payload
 from ...exceptions import ConfigurationError, MissingPackageError, use_one_of
 from ...plant.urdf_reading import MOMENTS
 from ..yaml import dump_flow

@@ -6,8 +6,9 @@ import pinocchio as pin
 import pytest
 
 from robotid_ros.core.model.robot import from_pinocchio
+from robotid_ros.core.parameters.carried_body import CENTRAL, frame_change
 from robotid_ros.core.parameters.physical_consistency import pseudo_inertia
-from robotid_ros.core.payload.payload import CENTRAL, central_gradient, frame_change, Payload
+from robotid_ros.core.payload.payload import central_gradient, Payload
 
 SEEDS = st.integers(0, 10_000)
 NONE = np.zeros((10, 0))

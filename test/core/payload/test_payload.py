@@ -12,10 +12,10 @@ from robotid_ros.core.finding_codes import select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, regressor, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
+from robotid_ros.core.parameters.carried_body import carrying
 from robotid_ros.core.parameters.physical_consistency import pseudo_inertia
 from robotid_ros.core.payload.payload import (
     _product,
-    carrying,
     depends_on_links,
     identify_drive_gains,
     identify_payload,

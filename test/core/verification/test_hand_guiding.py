@@ -7,7 +7,7 @@ import pytest
 
 from robotid_ros.core.arrays import Array
 from robotid_ros.core.model import inverse_dynamics, mass_matrix, Robot
-from robotid_ros.core.payload.payload import carrying
+from robotid_ros.core.parameters.carried_body import carrying
 from robotid_ros.core.verification.hand_guiding import HandGuiding
 from robotid_ros.exceptions import ConfigurationError
 

@@ -11,7 +11,8 @@ from scipy.spatial.transform import Rotation
 import yaml
 
 from robotid_ros.core.finding_codes import finding
-from robotid_ros.core.payload.payload import frame_change, Payload
+from robotid_ros.core.parameters.carried_body import frame_change
+from robotid_ros.core.payload.payload import Payload
 from robotid_ros.files.export.makers import determined, maker_lines, principal_axes
 from robotid_ros.files.export.payload import payload_urdf, write_payload
 

@@ -11,7 +11,7 @@ import pytest
 
 from robotid_ros.core.model.dynamics import model_with
 from robotid_ros.core.model.robot import ElasticRobot
-from robotid_ros.core.payload.payload import carrying
+from robotid_ros.core.parameters.carried_body import carrying
 from robotid_ros.core.verdict import Verdict
 from robotid_ros.exceptions import ConfigurationError
 from robotid_ros.files.export.identified_model import drives_of

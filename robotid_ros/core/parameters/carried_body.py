@@ -1,0 +1,53 @@
+"""A body that a link carries: its parameters in another frame, the robot's with it."""
+
+import numpy as np
+
+from ...exceptions import ConfigurationError
+from ..arrays import Array
+from ..excitation.collision_scene import body_frame
+from ..model import Robot
+from .physical_consistency import inertial_parameters, pseudo_inertia
+
+# Mass, centre of mass and inertia at it, in this order.
+CENTRAL = ('mass', 'x', 'y', 'z', 'ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
+CENTRAL_UNITS = ('kg', 'm', 'm', 'm') + ('kg·m²',) * 6
+UPPER = np.triu_indices(3)
+ROUNDING = 1e-9  # share of a sum of products below which it is rounding
+
+
+def frame_change(placement: Array) -> Array:
+    """
+    Return T (10, 10) with π' = T π: from a frame to one that is placed in it at H (4, 4).
+
+    Pseudo-inertias move as P' = H⁻¹ P H⁻ᵀ, with parallel axes (Wensing, Kim and Slotine 2018).
+    """
+    back = np.linalg.inv(placement)
+    columns = [inertial_parameters(back @ pseudo_inertia(e) @ back.T) for e in np.eye(10)]
+    return np.array(columns).T
+
+
+def carrying(robot: Robot, chi: Array, frame: str, central: Array) -> Array:
+    """
+    Return standard parameters (p,) of a robot that carries a body.
+
+    Of `chi` without it, a frame of the description ('': that of the last joint), and the body
+    (10,) there, in the order of `CENTRAL`. UnknownNameError, ConfigurationError: no such frame, or
+    one that moves with no joint, or no body has such a mass and inertia.
+    """
+    place = body_frame(robot, frame)
+    mass, centre, moments = central[0], central[1:4], np.zeros((3, 3))
+    moments[UPPER] = central[4:]
+    moments += np.triu(moments, 1).T
+    if not np.isfinite(central).all() or mass < 0.0 or (mass == 0.0 and central.any()):
+        raise ConfigurationError('a payload has a mass, and all its values are numbers')
+    principal = np.linalg.eigvalsh(moments)
+    if principal[2] > (principal[0] + principal[1]) * (1.0 + ROUNDING) or principal[0] < 0.0:
+        raise ConfigurationError(
+            'no body has such an inertia: each principal moment is at most the sum of the others'
+        )
+    inertia = moments + mass * (centre @ centre * np.eye(3) - np.outer(centre, centre))
+    body = np.array([*inertia[UPPER], *(mass * centre), mass])
+    result = np.array(chi, dtype=float)
+    change = frame_change(np.array(np.linalg.inv(place.placement)))
+    result[robot.body_columns[place.link]] += change @ body
+    return result
