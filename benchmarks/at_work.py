@@ -38,6 +38,7 @@ from robotid_ros.files.collect_results import collect_results
 from robotid_ros.files.results import write_results
 from robotid_ros.files.trajectory_file import read_design
 from robotid_ros.nodes.common.messages import duration_message, values_of
+from robotid_ros.nodes.common.runtime import LATCHED
 from robotid_ros.nodes.common.waiting import result_of, wait_until
 from robotid_ros.nodes.demo.demo import Client
 from robotid_ros.nodes.demo.node_processes import claim_domain, NodeProcesses, release_domain
@@ -122,7 +123,7 @@ class Cell:
         }
         self._arrived = threading.Event()
         topic = f'{DIRECT}/follow_joint_trajectory/_action/status'
-        node.create_subscription(GoalStatusArray, topic, self._on_status, 10)
+        node.create_subscription(GoalStatusArray, topic, self._on_status, LATCHED)
         relay.wait_ready()
         for action in self._actions.values():
             wait_until(action.server_is_ready, TIMEOUT, what='an action server is missing')
