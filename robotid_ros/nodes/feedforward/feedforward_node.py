@@ -214,6 +214,7 @@ class FeedForward(ModelNode):
     def _on_goal(self, request: FollowJointTrajectory.Goal) -> GoalResponse:
         """Hand a goal on before its client is answered, unless that takes long."""
         assert self.executor is not None
+        prefer_threads(True)
         self._latest = Running(self._model.robot.n)
         self._sending = self.executor.create_task(self._hand_on, self._latest, request)
         self._sending()
@@ -229,7 +230,6 @@ class FeedForward(ModelNode):
 
     async def _execute(self, running: Running, sending: Task, handle: ServerGoalHandle) -> Any:
         """Hand the result of a goal back."""
-        prefer_threads(True)
         try:
             if (error := await sending) is not None:
                 raise error
@@ -325,7 +325,8 @@ class FeedForward(ModelNode):
         if getattr(kept, 'body', None) != body:
             kept.model = RobotDynamics(self._model.robot, self._carried(self._model.chi))
             kept.body = body
-        return kept.model
+        model: RobotDynamics = kept.model
+        return model
 
     def _with_efforts(self, trajectory: Any) -> tuple[Waypoints, float]:
         """Add efforts to a goal, slowed if need be; return points, from which time on [s]."""
@@ -397,6 +398,7 @@ class FeedForward(ModelNode):
         if running.sent is not None:
             await running.ended
             self._forget(running)
+        prefer_threads(False)
 
     # While goals run
 
