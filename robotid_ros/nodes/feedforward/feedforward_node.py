@@ -121,6 +121,12 @@ class Running:
         self.unwanted, self.reason, self.cancelled, self.replaced = False, '', np.inf, np.inf
         self.ended = Future()  # of the controller's result, None where it is gone
 
+    def begin(self, sent: ClientGoalHandle) -> None:
+        """Take in that the controller has accepted it."""
+        self.sent, self.began = sent, time.monotonic()
+        if self.unwanted:
+            self.cancel()
+
     def cancel(self) -> None:
         """Let the controller cancel it, now or as soon as it has accepted it."""
         self.unwanted = True
@@ -296,13 +302,11 @@ class FeedForward(ModelNode):
                 self._guardian.clear_goal()
             why = 'its log says why (is it active?)'
             raise ControllerError(f"'{self._controller}' refused the goal: {why}")
-        running.sent, running.began = sent, time.monotonic()
+        running.begin(sent)
         for older in self._running:
             older.replaced = min(older.replaced, running.began)
         self._running.append(running)
         sent.get_result_async().add_done_callback(lambda future: running.end(future.result()))
-        if running.unwanted:
-            running.cancel()
 
     def _is_fresh(self) -> bool:
         """Whether the controller's reference is known, and take it in."""
