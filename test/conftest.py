@@ -36,7 +36,7 @@ Finding.__init__ = _rendered  # type: ignore[assignment,method-assign]
 @pytest.fixture
 def without_bokeh(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run as on a robot without Bokeh: no page, which takes most of a command's time."""
-    monkeypatch.setitem(sys.modules, 'bokeh', None)
+    monkeypatch.setitem(sys.modules, 'bokeh.plotting', None)
 
 
 @pytest.fixture

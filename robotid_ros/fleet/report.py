@@ -9,6 +9,7 @@ import shlex
 from typing import Any
 from urllib.parse import quote
 
+from bokeh import models
 import numpy as np
 
 from ..core.finding_codes import CODES, render as text_of
@@ -16,7 +17,7 @@ from ..core.findings import Finding
 from ..core.regression.estimate import random_effects
 from ..exceptions import FileError
 from ..files.atomic import write_text
-from ..files.report.drawing import finish, LINES, NEUTRAL, new_plot, Plots, source
+from ..files.report.drawing import finish, LINES, NEUTRAL, new_plot, Plots
 from ..files.report.page import render
 from ..files.results import REPORT
 from .pooling import find_all, pool, read_robots, Robots
@@ -127,13 +128,14 @@ def _over_robots(robots: Robots, own: Sequence[Finding]) -> Iterator[Chart]:
         if not (colours := _colours(own, parameter)):
             continue
         plot = new_plot('robot', _labelled(robots, k), x_range=names)
-        plot.x.set(major_label_orientation=0.6, visible=len(names) <= MOST_NAMES)
+        plot.xaxis.major_label_orientation = 0.6
+        plot.xaxis.visible = len(names) <= MOST_NAMES
         low, high = (robots.values[:, k] + sign * 2.0 * robots.sigmas[:, k] for sign in (-1, 1))
         columns = {'name': names, 'value': robots.values[:, k], 'low': low, 'high': high}
         columns['color'] = [colours.get(name, NEUTRAL) for name in names]
-        shown, ends = source(columns), {'x0': 'name', 'y0': 'low', 'x1': 'name', 'y1': 'high'}
-        plot.draw('Segment', shown, color='color', **ends)
-        dots = plot.draw('Scatter', shown, x='name', y='value', color='color', size=6)
+        source = models.ColumnDataSource(columns)
+        plot.segment('name', 'low', 'name', 'high', color='color', source=source)
+        dots = plot.scatter('name', 'value', color='color', size=6, source=source)
         finish(plot, [('', '@name @value')], [dots])
         yield plot, parameter, colours
 
@@ -144,15 +146,16 @@ def _over_time(robots: Robots, own: Sequence[Finding]) -> Iterator[Chart]:
     times = np.array([time and 1e3 * time.timestamp() for time in robots.times], dtype=float)
     for k in robots.friction if dated.any() else ():
         colours = _colours(own, robots.base.names[k])
-        plot = new_plot('date', _labelled(robots, k), x_type='Datetime')
+        plot = new_plot('date', _labelled(robots, k), x_axis_type='datetime')
         names = sorted(robots.names, key=lambda name: (name in colours, name))
         rows = [robots.of(robots.names.index(name)) for name in names]
         rows = [places[dated[places]] for places in rows]
         columns = {'x': [times[places] for places in rows], 'name': names}
         columns['y'] = [robots.sessions[places, k] for places in rows]
         columns['color'] = [colours.get(name, NEUTRAL) for name in names]
-        lines = plot.draw('MultiLine', source(columns), xs='x', ys='y', color='color')
-        yield finish(plot, '@name', [lines]), robots.base.names[k], colours
+        lines = plot.multi_line('x', 'y', color='color', source=models.ColumnDataSource(columns))
+        plot.add_tools(models.HoverTool(tooltips='@name', renderers=[lines]))
+        yield finish(plot), robots.base.names[k], colours
 
 
 def _colours(own: Sequence[Finding], parameter: str) -> dict[str, str]:

@@ -6,6 +6,7 @@ from datetime import datetime, timezone
 import hashlib
 from typing import Any
 
+from bokeh.models import ColumnDataSource, Range1d, Span
 import numpy as np
 
 from ...core.excitation.design import Design
@@ -17,7 +18,6 @@ from ...core.model import inverse_dynamics, Robot
 from ..configuration import Configuration
 from ..provenance import versions
 from . import drawing
-from .bokeh_document import Model
 from .drawing import finish, MEASURED, NEUTRAL, new_plot, PREDICTED, RESIDUAL, single
 from .moving_arm import moving_arm
 from .page import render
@@ -47,7 +47,7 @@ def design_page(
     plots.data['arm'] = moving_arm(robot, motions, settings.workspace)
     series, first = motion_series(design, robot), verdict_of(design, settings)
     name, t = robot.name or 'robot', design.trajectory
-    time = drawing.span_of(np.array([0.0, t.period]), name='time')
+    time = Range1d(0.0, t.period, bounds='auto', name='time')
     found = (*design.shortcomings, *design.unchecked, *design.notes)
     return render(
         'design.html',
@@ -120,7 +120,7 @@ def motion_series(design: Design, robot: Robot) -> dict[str, Any]:
         data = {'time': single(time)}
         for quantity, values in zip(QUANTITIES, (*found, motion.jerk(time), effort), strict=True):
             data |= {f'{quantity}{j}': single(own) for j, own in enumerate(values.T)}
-        sources[name] = drawing.source(data)
+        sources[name] = ColumnDataSource(data)
     return sources
 
 
@@ -138,22 +138,20 @@ def joint_curves(
         last, space = name == QUANTITIES[-1], SPACE * (high - low)
         plot = new_plot(
             'time [s]' if last else '', '', HEIGHT + 38 * last, 'xbox_zoom', x_range=time,
-            y_range=Model('Range1d', start=low - space, end=high + space), min_border_left=LEFT,
+            y_range=Range1d(low - space, high + space), min_border_left=LEFT,
         )  # fmt: skip
         # Drag to zoom, the form above the plots shows all: tools would cover plots of this height.
-        plot.set(toolbar_location=None)
-        plot.x.set(visible=last)
-        plot.y.ticker.set(desired_num_ticks=4)
+        plot.toolbar_location = None
+        plot.xaxis.visible = last
+        plot.yaxis.ticker.desired_num_ticks = 4
         column, lines = f'{name}{joint}', []
         for motion, source in series.items():
-            curve = {'x': 'time', 'y': column, 'color': COLORS[motion]}
-            line = plot.draw('Line', source, **curve, line_width=1.6)
-            line.set(name=motion, visible=motion == 'excitation')
-            lines.append(line)
-        bound = {'dimension': 'width', 'line_color': RESIDUAL, 'line_dash': drawing.DASHED}
+            look = {'color': COLORS[motion], 'width': 1.6, 'visible': motion == 'excitation'}
+            lines.append(plot.line('time', column, source=source, name=motion, **look))
+        bound = {'dimension': 'width', 'line_color': RESIDUAL, 'line_dash': 'dashed'}
         cursor = {'dimension': 'height', 'line_color': NEUTRAL, 'line_width': 2}
-        plot.center.append(Model('Span', location=low, **bound))
-        plot.center.append(Model('Span', location=high, **bound))
-        plot.center.append(Model('Span', location=0.0, name='cursor', level='overlay', **cursor))
+        plot.add_layout(Span(location=low, **bound))
+        plot.add_layout(Span(location=high, **bound))
+        plot.add_layout(Span(location=0.0, name='cursor', level='overlay', **cursor))
         tip = [('t', '@time{0.000} s'), (name, f'@{column} {unit}')]
         yield finish(plot, tip, lines), f'{name} [{unit}]'

@@ -3,22 +3,24 @@
 import base64
 from collections.abc import Mapping, Sequence
 import gzip
-import json
 from typing import Any
 
+from bokeh import models
+from bokeh.core.json_encoder import serialize_json
+from bokeh.document import Document
+from bokeh.plotting import figure
+from bokeh.resources import Resources
 from markupsafe import Markup
 import numpy as np
 
 from ...core.parameters.plain_friction import PlainFriction
 from ..results import Difference, Entry
-from .bokeh_document import document, Figure, library, Model
 from .page import GOOD_PERCENT
 from .thinning import longest_stretch, PlacedMotion, thin
 
 # Seen on light and on dark ground alike (at least 3 to 1 on both).
 MEASURED, PREDICTED, RESIDUAL, TRUE = '#d9730d', '#2f7de1', '#d6455d', '#8b5cf6'
 NEUTRAL, GOOD, FAIR = '#7b8794', '#1a8f4c', '#b7791f'
-DASHED = [6]  # lengths of dashes and gaps [px]
 FONT = 'system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif'
 LINES = (PREDICTED, MEASURED, TRUE, GOOD, RESIDUAL, NEUTRAL)
 COLORS = {'identification': PREDICTED, 'validation': MEASURED}
@@ -51,11 +53,11 @@ class Plots:
     """
 
     def __init__(self) -> None:
-        self._plots: list[Figure] = []
+        self._plots: list[Any] = []
         self.data: dict[str, Any] = {}
 
     def place(
-        self, plot: Figure, caption: str, *, wide: bool = False, least_width: int = 0
+        self, plot: Any, caption: str, *, wide: bool = False, least_width: int = 0
     ) -> Markup:
         """
         Add a plot of Bokeh with a caption, also for those who do not see it.
@@ -74,14 +76,17 @@ class Plots:
         """Return the plotting library and the plots as elements of a page; '' without plots."""
         if not self._plots:
             return Markup()
-        described, names = document(self._plots)
-        roots = {name: f'plot-{k}' for k, name in enumerate(names)}
-        content = json.dumps({'document': described, 'roots': roots, 'data': self.data})
+        document = Document()
+        with document.models.freeze():  # else all of it is looked through with every plot
+            for plot in self._plots:
+                document.add_root(plot)
+        roots = {plot.id: f'plot-{k}' for k, plot in enumerate(self._plots)}
+        described = document.to_json(deferred=False)
+        content = serialize_json({'document': described, 'roots': roots, 'data': self.data})
         text = base64.b64encode(gzip.compress(content.encode(), mtime=0)).decode()
-        return Markup(
-            f'<script type="text/plain" id="plots">{text}</script>'
-            f'<script>{library().read_text(encoding="utf-8")}</script>'
-        )
+        library = Resources(mode='inline', components=['bokeh']).js_raw
+        scripts = ''.join(f'<script>{part}</script>' for part in library)
+        return Markup(f'<script type="text/plain" id="plots">{text}</script>{scripts}')
 
 
 def single(values: np.ndarray) -> np.ndarray:
@@ -91,76 +96,64 @@ def single(values: np.ndarray) -> np.ndarray:
 
 def new_plot(
     x: str, y: str, height: int = 240, tools: str = 'xbox_zoom,xpan,xwheel_zoom,reset', **more: Any
-) -> Figure:
+) -> Any:
     """
-    Return an empty plot with labelled axes; `more` arguments of `Figure`.
+    Return an empty plot with labelled axes; `more` arguments of `figure`.
 
     Labels may hold {effort} and {length}, for which the page puts the units of the chosen joint.
     """
-    plot = Figure(
+    plot = figure(
         height=height,
         sizing_mode='stretch_width',
         tools=tools,
+        toolbar_location='right',
         background_fill_color=None,
         border_fill_color=None,
         outline_line_color=None,
+        output_backend='canvas',
         min_border_right=12,
         tags=[x, y],
         **more,
     )
-    for axis, text in ((plot.x, x), (plot.y, y)):
-        axis.set(
-            axis_label=Model('PlainText', text=text),
-            axis_label_text_font_style='normal',
-            axis_label_text_font_size='12px',
-            major_label_text_font_size='12px',
-            axis_label_text_font=FONT,
-            major_label_text_font=FONT,
-            minor_tick_line_color=None,
-        )
+    zooms = (tool for tool in plot.tools if isinstance(tool, models.BoxZoomTool))
+    plot.toolbar.active_drag = next(zooms, None)
+    plot.toolbar.logo = None
+    plot.toolbar.autohide = True
+    for axis, text in ((plot.xaxis, x), (plot.yaxis, y)):
+        axis.axis_label = models.PlainText(text)
+        axis.axis_label_text_font_style = 'normal'
+        axis.axis_label_text_font_size = axis.major_label_text_font_size = '12px'
+        axis.axis_label_text_font = axis.major_label_text_font = FONT
+        axis.minor_tick_line_color = None
     # Below two decades those of logarithmic axes are linear, and crowd.
-    log = more.get('y_type') == 'Log'
-    ticker = Model('LogTicker' if log else 'BasicTicker', desired_num_ticks=3 if log else 5)
-    plot.y.set(ticker=ticker)
+    plot.yaxis.ticker.desired_num_ticks = 3 if more.get('y_axis_type') == 'log' else 5
     return plot
 
 
-def finish(
-    plot: Figure, tooltips: Sequence[tuple[str, str]] | str = (), renderers: Any = 'auto'
-) -> Figure:
-    """Give a plot its legend, and values under the pointer."""
-    if plot.legend.items:
-        plot.legend.set(
-            click_policy='hide', orientation='horizontal', padding=2, margin=2,
-            label_text_font=FONT, label_text_font_size='12px', border_line_color=None,
-            background_fill_alpha=0.0,
-        )  # fmt: skip
-        plot.above.append(plot.legend)
+def finish(plot: Any, tooltips: Sequence[tuple[str, str]] = (), renderers: Any = None) -> Any:
+    """Give a plot its legend's style, and values under the pointer."""
+    for legend in plot.legend:
+        legend.location, legend.click_policy = 'top_right', 'hide'
+        legend.orientation, legend.padding, legend.margin = 'horizontal', 2, 2
+        legend.label_text_font, legend.label_text_font_size = FONT, '12px'
+        legend.border_line_color = None
+        legend.background_fill_alpha = 0.0
+        plot.add_layout(legend, 'above')
     if tooltips:
-        mode = 'mouse' if isinstance(tooltips, str) else 'vline'
-        hover = Model('HoverTool', tooltips=tooltips, mode=mode, renderers=renderers)
-        plot.toolbar.tools.append(hover)
+        hover = models.HoverTool(tooltips=list(tooltips), mode='vline')
+        if renderers is not None:
+            hover.renderers = renderers
+        plot.add_tools(hover)
     return plot
 
 
-def span_of(*values: np.ndarray, **named: str) -> Model:
+def span_of(*values: np.ndarray, **named: str) -> Any:
     """Return a range over values that plots share; reset returns to it. It may have a `name`."""
     every = np.concatenate(values)
-    return Model(
-        'Range1d',
-        start=float(np.nanmin(every)),
-        end=float(np.nanmax(every)),
-        bounds='auto',
-        **named,
-    )
+    return models.Range1d(float(np.nanmin(every)), float(np.nanmax(every)), bounds='auto', **named)
 
 
-def source(columns: Mapping[str, Any], **more: Any) -> Model:
-    """Return a source of data by its columns."""
-    return Model('ColumnDataSource', data=dict(columns), **more)
-
-
-def of_joints(columns: Sequence[Mapping[str, np.ndarray]], **shared: np.ndarray) -> Model:
+def of_joints(columns: Sequence[Mapping[str, np.ndarray]], **shared: np.ndarray) -> Any:
     """
     Return one source of data for the joint that is chosen on the page.
 
@@ -174,7 +167,7 @@ def of_joints(columns: Sequence[Mapping[str, np.ndarray]], **shared: np.ndarray)
             every[f'{name}{joint}'] = single(np.concatenate([values, gap]))
     # The page fills the empty columns from those of the source that stands in the tags.
     names = (*shared, *columns[0])
-    return source(dict.fromkeys(names, ()), tags=[source(every)])
+    return models.ColumnDataSource(dict.fromkeys(names, ()), tags=[models.ColumnDataSource(every)])
 
 
 def efforts(found: Sequence[PlacedMotion]) -> tuple[Any, Any]:
@@ -192,43 +185,36 @@ def efforts(found: Sequence[PlacedMotion]) -> tuple[Any, Any]:
     table = np.concatenate(blocks[:-1])
     time = np.ascontiguousarray(table[:, 0])  # in double: seconds since a start have many digits
     columns = table[:, 1:].T.reshape(joints, 3, -1)
-    shown = of_joints([dict(zip('mpr', own, strict=True)) for own in columns], x=time)
-    above = new_plot('', 'effort [{effort}]', 240)
-    below = new_plot('time [s]', 'residual [{effort}]', 180)
-    shared = span_of(time, name='time')
-    for plot in (above, below):
-        plot.set(x_range=shared, min_border_left=LEFT, window_axis='x')
-    look = {'color': MEASURED, 'line_width': 4.5, 'alpha': 0.5}
-    line = above.draw('Line', shown, 'measured', x='x', y='m', **look)
-    above.draw('Line', shown, 'predicted', x='x', y='p', color=PREDICTED, line_width=1.6)
-    rest = below.draw('Line', shown, x='x', y='r', color=RESIDUAL, line_width=1.0)
+    shown = {'source': of_joints([dict(zip('mpr', own, strict=True)) for own in columns], x=time)}
+    linked = {'x_range': span_of(time, name='time'), 'min_border_left': LEFT, 'window_axis': 'x'}
+    above = new_plot('', 'effort [{effort}]', 240, **linked)
+    below = new_plot('time [s]', 'residual [{effort}]', 180, **linked)
+    look = {'color': MEASURED, 'width': 4.5, 'alpha': 0.5, 'legend_label': 'measured'}
+    line = above.line('x', 'm', **shown, **look)
+    above.line('x', 'p', legend_label='predicted', color=PREDICTED, width=1.6, **shown)
+    rest = below.line('x', 'r', color=RESIDUAL, width=1.0, **shown)
     for phase in found[1:]:  # the validation, where there are two
         ends = {'left': float(phase.place[0]), 'right': float(phase.place[-1])}
         for plot in (above, below):
-            plot.center.append(_band(NEUTRAL, **ends))
+            plot.add_layout(_band(NEUTRAL, **ends))
     time_tip = ('t', '@x{0.000} s')
     finish(above, [time_tip, ('measured', '@m'), ('predicted', '@p')], [line])
     finish(below, [time_tip, ('residual', '@r')], [rest])
     return above, below
 
 
-def _band(color: str, **ends: float) -> Model:
+def _band(color: str, **ends: float) -> models.BoxAnnotation:
     """Return a shade behind the curves."""
-    return Model(
-        'BoxAnnotation',
-        **ends,
-        fill_color=color,
-        fill_alpha=0.13,
-        line_color=None,
-        level='underlay',
+    return models.BoxAnnotation(
+        **ends, fill_color=color, fill_alpha=0.13, line_color=None, level='underlay'
     )
 
 
-def _of_phase(plot: Figure, kind: str, phase: PlacedMotion, rows: Any, **look: Any) -> None:
+def _of_phase(draw: Any, phase: PlacedMotion, rows: Any, **look: Any) -> None:
     """Draw rows of x and y of each joint of a motion, in its colour and name."""
-    columns = of_joints([dict(zip('xy', row, strict=True)) for row in rows])
-    look |= {'color': COLORS[phase.name]}
-    plot.draw(kind, columns, NAMES[phase.name], x='x', y='y', **look)
+    source = of_joints([dict(zip('xy', row, strict=True)) for row in rows])
+    name = {'color': COLORS[phase.name], 'legend_label': NAMES[phase.name]}
+    draw('x', 'y', source=source, **name, **look)
 
 
 def power_density(values: np.ndarray, rate: float, window: int) -> tuple[np.ndarray, np.ndarray]:
@@ -245,7 +231,7 @@ def power_density(values: np.ndarray, rate: float, window: int) -> tuple[np.ndar
 
 def spectrum(found: Sequence[PlacedMotion]) -> Any:
     """Draw the amplitude density of the residual over frequency; white noise is level."""
-    plot = new_plot('frequency [Hz]', '[{effort}/√Hz]', SMALL, ZOOM, y_type='Log')
+    plot = new_plot('frequency [Hz]', '[{effort}/√Hz]', SMALL, ZOOM, y_axis_type='log')
     for phase in found:
         data, rows, curves = phase.data, longest_stretch(phase.data.time), []
         rate = 1.0 / max(float(np.median(np.diff(data.time[rows]))), 1e-9)
@@ -253,7 +239,7 @@ def spectrum(found: Sequence[PlacedMotion]) -> Any:
             frequency, power = power_density(values, rate, WINDOW)
             shown = np.sqrt(np.maximum(power[1:], 1e-300))  # the mean is taken off
             curves.append((frequency[1:], np.maximum(shown, 1e-6 * shown.max(initial=0.0))))
-        _of_phase(plot, 'Line', phase, curves, line_width=1.4)
+        _of_phase(plot.line, phase, curves, width=1.4)
     return finish(plot)
 
 
@@ -267,11 +253,11 @@ def outliers(found: Sequence[PlacedMotion]) -> Any:
             worst = np.argsort(-np.abs(m - p))[:OUTLIERS]
             chosen = np.union1d(worst, np.linspace(0, len(m) - 1, POINTS).astype(int))
             points.append((p[chosen], m[chosen]))
-        _of_phase(plot, 'Scatter', phase, points, size=3, alpha=0.55, line_color=None)
+        _of_phase(plot.scatter, phase, points, size=3, alpha=0.55, line_color=None)
     every = np.concatenate([phase.data.predicted for phase in found])
     ends = np.stack([every.min(axis=0), every.max(axis=0)]).T
-    same = of_joints([{'x': own, 'y': own} for own in ends])
-    plot.draw('Line', same, 'equal', x='x', y='y', color=NEUTRAL, dash=DASHED)
+    source = of_joints([{'x': own, 'y': own} for own in ends])
+    plot.line('x', 'y', source=source, color=NEUTRAL, dash='dashed', legend_label='equal')
     return finish(plot)
 
 
@@ -309,18 +295,16 @@ def friction_curve(
             line = {'x': x, 'y': own.viscous * x + own.coulomb * sign + own.offset}
         rows.append((band, points, curve, cloud, line))
     bands, dots, curves, clouds, lines = zip(*rows, strict=True)
-    look: dict[str, Any] = {'x': 'x', 'color': MEASURED}
-    band = {'y1': 'low', 'y2': 'high', 'alpha': 0.2}
-    dot = {'y': 'y', 'alpha': 0.55, 'line_color': None}
-    plot.draw('VArea', of_joints(bands), 'measured ± σ', **look, **band)
-    plot.draw('Scatter', of_joints(dots), 'measured ± σ', **look, **dot, size=3)
-    look = {'x': 'x', 'y': 'y', 'color': PREDICTED}
-    plot.draw('Line', of_joints(curves), 'model', **look, line_width=2.4)
+    look: dict[str, Any] = {'color': MEASURED, 'legend_label': 'measured ± σ'}
+    plot.varea('x', 'low', 'high', source=of_joints(bands), alpha=0.2, **look)
+    plot.scatter('x', 'y', source=of_joints(dots), size=3, alpha=0.55, line_color=None, **look)
+    look = {'color': PREDICTED, 'legend_label': 'model'}
+    plot.line('x', 'y', source=of_joints(curves), width=2.4, **look)
     if any(row is not nothing for row in clouds):
-        plot.draw('Scatter', of_joints(clouds), 'model', **look, size=2, line_color=None)
+        plot.scatter('x', 'y', source=of_joints(clouds), size=2, line_color=None, **look)
     if any(row is not nothing for row in lines):
-        look |= {'color': NEUTRAL, 'dash': DASHED}
-        plot.draw('Line', of_joints(lines), 'plain equivalent', **look)
+        look = {'color': NEUTRAL, 'legend_label': 'plain equivalent'}
+        plot.line('x', 'y', source=of_joints(lines), dash='dashed', **look)
     return finish(plot)
 
 
@@ -344,16 +328,17 @@ def _means(velocity: np.ndarray, values: np.ndarray) -> tuple[Any, Any, Any, flo
 
 def convergence(history: Sequence[Mapping[str, Any]]) -> Any:
     """Draw the figures of each iteration on one logarithmic axis."""
-    plot = new_plot('iteration', 'relative', 260, 'reset', y_type='Log')
+    plot = new_plot('iteration', 'relative', 260, 'reset', y_axis_type='log')
     names = [name for name in CONVERGENCE_MEASURES if any(name in row for row in history)]
     steps = [float(row.get('iteration', k)) for k, row in enumerate(history)]
     for name, color in zip(names, LINES, strict=False):
         values = [float(row.get(name, 0.0)) for row in history]
         values = [value if 0.0 < value < np.inf else np.nan for value in values]
-        columns, label = source({'x': steps, 'y': values}), name.replace('_', ' ')
-        plot.draw('Line', columns, label, x='x', y='y', color=color, line_width=1.8)
-        plot.draw('Scatter', columns, label, x='x', y='y', color=color, size=6)
-    plot.x.set(ticker=Model('BasicTicker', min_interval=1))
+        look = {'color': color, 'legend_label': name.replace('_', ' ')}
+        plot.line(steps, values, width=1.8, **look)
+        plot.scatter(steps, values, size=6, **look)
+    plot.xaxis.ticker.mantissas = [1, 2, 5]
+    plot.xaxis.ticker.min_interval = 1
     return finish(plot)
 
 
@@ -363,8 +348,8 @@ def error_over_time(series: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Any:
     plot = new_plot('time [s]', 'error [m{length}]', 190, x_range=shared, window_axis='x')
     for (name, (time, values)), color in zip(series.items(), LINES, strict=False):
         x, y = thin(np.asarray(time), np.asarray(values), ROWS)
-        columns = of_joints([{'y': own} for own in y.T], x=x)
-        plot.draw('Line', columns, name, x='x', y='y', color=color, line_width=1.2)
+        source = of_joints([{'y': own} for own in y.T], x=x)
+        plot.line('x', 'y', source=source, color=color, width=1.2, legend_label=name)
     return finish(plot)
 
 
@@ -381,17 +366,16 @@ def sorted_precision(entries: Sequence[Entry]) -> Any:
     shown = np.clip([entry.percent for entry in known], *PERCENTS)
     low = 0.5 * float(shown.min(initial=PERCENTS[1]))
     values = dict(zip((entry.name for entry in known), shown.tolist(), strict=True))
-    return _bars(values, '%σ', (low, GOOD_PERCENT), '0.0', y_type='Log')
+    return _bars(values, '%σ', (low, GOOD_PERCENT), '0.0', y_axis_type='log')
 
 
 def _bars(values: Mapping[str, float], label: str, band: Any, digits: str, **more: Any) -> Any:
     """Draw values by the names of parameters over a band; logarithmic ones from its lower end."""
-    plot = new_plot('', label, 300, 'reset', x_range=[*values], **more)
-    plot.x.set(major_label_orientation='vertical')
-    plot.center.append(_band(GOOD, bottom=band[0], top=band[1]))
-    columns = source({'name': [*values], 'value': [*values.values()]})
-    base = band[0] if more else 0.0
-    plot.draw('VBar', columns, x='name', top='value', bottom=base, width=0.6, color=PREDICTED)
+    plot = new_plot('', label, 300, 'reset', x_range=models.FactorRange(*values), **more)
+    plot.xaxis.major_label_orientation = 'vertical'
+    plot.add_layout(_band(GOOD, bottom=band[0], top=band[1]))
+    source, base = {'name': [*values], 'value': [*values.values()]}, band[0] if more else 0.0
+    plot.vbar('name', top='value', bottom=base, width=0.6, color=PREDICTED, source=source)
     return finish(plot, [('', '@name'), (label, f'@value{{{digits}}}')])
 
 

@@ -16,7 +16,6 @@ from ..atomic import write_text
 from ..results import Results
 from ..text_template import text_templates
 from ..yaml import dump_yaml
-from .bokeh_document import library
 
 HERE = Path(__file__).parent
 MISSING = '—'
@@ -34,7 +33,7 @@ def save_page(kind: str, path: str | Path, *subject: Any, overwrite: bool = True
     `design_page` and `rollouts_page` take. MissingPackageError: Bokeh is not installed; FileError:
     the page cannot be written; TrajectoryError: the design is for other joints.
     """
-    library()
+    check_plotting()
     # What a design needs, other pages need not import.
     module = import_module(f'.{"design" if kind == "design" else "pages"}', __package__)
     return write_text(path, getattr(module, f'{kind}_page')(*subject), overwrite=overwrite)
@@ -57,6 +56,17 @@ def page_beside(path: str | Path) -> Path:
     if page == Path(path):
         raise FileError(f"'{path}' would be its own page: let the name of the file end in .yaml")
     return page
+
+
+def check_plotting() -> None:
+    """MissingPackageError where the plotting library, which takes most of a second, is missing."""
+    try:
+        import bokeh.plotting  # noqa: F401
+    except ImportError as error:
+        raise MissingPackageError(
+            f'the page needs bokeh ({error}): pip install bokeh and repeat the command; robotid '
+            'report FOLDER writes that of an identification'
+        ) from error
 
 
 def render(template: str, *, behaviours: tuple[str, ...] = ('report',), **values: Any) -> str:

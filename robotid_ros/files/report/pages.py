@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 from typing import Any, NamedTuple, TYPE_CHECKING
 
+from bokeh import models
 import numpy as np
 
 from ...core.model.robot import in_effort_unit
@@ -25,7 +26,6 @@ from ..results import (
 from ..verdict_text import next_step, sentences, TITLES
 from ..verification import FEED_FORWARD, NEW_GAINS, PRESENT, Verification
 from . import drawing
-from .bokeh_document import Model
 from .moving_arm import bodies_of, known_shares, scene
 from .page import GOOD_PERCENT, render
 from .thinning import phases, thin
@@ -214,7 +214,7 @@ def rollouts_page(found: 'Rollouts', name: str, subtitle: str, summary: str) -> 
     joints = zip(found.joints, found.units, strict=True)
     plots.data['joints'] = [{'name': joint, 'length': unit} for joint, unit in joints]
     # Errors of a joint over the time since a start, the mean of all starts, and a band.
-    span = drawing.span_of(np.array([0.0, found.time[-1]]))
+    span = models.Range1d(0.0, float(found.time[-1]), bounds='auto')
     plot = drawing.new_plot('time since a start [s]', 'RMS error [m{length}]', 280, x_range=span)
 
     def thinned(sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -225,13 +225,13 @@ def rollouts_page(found: 'Rollouts', name: str, subtitle: str, summary: str) -> 
         x, both = thinned(np.concatenate([low, high], axis=1))
         low, high = np.split(both.T, 2)
         rows = [{'low': a, 'high': b} for a, b in zip(low, high, strict=True)]
-        band = {'x': 'x', 'y1': 'low', 'y2': 'high', 'color': drawing.PREDICTED, 'alpha': 0.2}
-        plot.draw('VArea', drawing.of_joints(rows, x=x), IDENTIFIED, **band)
+        look: dict[str, Any] = {'color': drawing.PREDICTED, 'legend_label': IDENTIFIED}
+        plot.varea('x', 'low', 'high', source=drawing.of_joints(rows, x=x), alpha=0.2, **look)
     for kind, error in found.errors.items():
         x, y = thinned(1e3 * rms(error, (-3,)))
-        columns = drawing.of_joints([{'y': own} for own in y.T], x=x)
+        source = drawing.of_joints([{'y': own} for own in y.T], x=x)
         color = drawing.PREDICTED if kind == IDENTIFIED else drawing.MEASURED
-        plot.draw('Line', columns, kind, x='x', y='y', color=color, line_width=1.8)
+        plot.line('x', 'y', source=source, color=color, width=1.8, legend_label=kind)
     return render(
         'rollouts.html',
         title=f'{name}: rollouts',
@@ -267,8 +267,8 @@ def live_page(
         {'name': joint, 'length': length, 'effort': effort}
         for joint, (length, effort) in zip(joints, units, strict=True)
     ]
-    columns = drawing.source({key: [] for key in ('time', *LIVE)}, name='series')
-    time = Model('DataRange1d', follow='end', follow_interval=SHOWN, range_padding=0.0)
+    source = models.ColumnDataSource({key: [] for key in ('time', *LIVE)}, name='series')
+    time = models.DataRange1d(follow='end', follow_interval=SHOWN, range_padding=0.0)
     curves = {
         'position [{length}]': {'position': drawing.MEASURED, 'reference': drawing.PREDICTED},
         'tracking error [{length}]': {'error': drawing.RESIDUAL},
@@ -276,10 +276,10 @@ def live_page(
     }
     for label, lines in curves.items():
         plot = drawing.new_plot('time [s]', label, 200, '', x_range=time, min_border_left=66)
-        plot.set(toolbar_location=None)
-        plot.y.set(formatter=Model('BasicTickFormatter', use_scientific=False))
+        plot.toolbar_location = None
+        plot.yaxis.formatter = models.BasicTickFormatter(use_scientific=False)
         for key, color in lines.items():
-            plot.draw('Line', columns, key, x='time', y=key, color=color, line_width=1.8)
+            plot.line('time', key, source=source, color=color, width=1.8, legend_label=key)
         drawn.append((drawing.finish(plot), label.split(' [')[0]))
     return render(
         'live.html', behaviours=('report', 'live'), title=f'{name}: live', heading=name,

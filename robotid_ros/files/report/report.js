@@ -9,13 +9,11 @@ let joints = [];
 let printing = false;
 
 // -- plots --------------------------------------------------------------------------------------
-const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
 async function embed() {
   if (!store) return {};
-  const stream = new Blob([bytes(store.textContent)]).stream().pipeThrough(new DecompressionStream('gzip'));
-  const unpacked = (_, value) => (value?.type === 'bytes' ? { ...value, data: bytes(value.data) } : value);
-  const text = await new Response(stream).text();
-  const { document: content, roots, data } = JSON.parse(text, unpacked);
+  const packed = Uint8Array.from(atob(store.textContent), (c) => c.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
+  const { document: content, roots, data } = await new Response(stream).json();
   const item = { docid: 'report', roots, root_ids: Object.keys(roots) };
   await Bokeh.embed.embed_items({ report: content }, [item]);
   const ready = Bokeh.documents[Bokeh.documents.length - 1];
