@@ -203,7 +203,7 @@ class Watchdog:
 
     def is_still(self, k: int) -> bool:
         """Whether the joint with this index moved, and its position is the same now."""
-        return self._frozen.is_still(k, self._stamp * 1e-9)
+        return self._frozen.is_still(k, self._stamp * 1e-9, self._position[k])
 
     def _check_tracking(self, message: Any) -> None:
         error = jtc.by_joint(message, message.error.positions, self.joints)
@@ -329,9 +329,9 @@ class FrozenWatch:
                 f'{moved[k]:.3g}: {CHECK_POSITION}'
             )
 
-    def is_still(self, k: int, stamp: float) -> bool:
+    def is_still(self, k: int, stamp: float, position: float) -> bool:
         """Whether a joint has moved, and stands bitwise since `STILL_FOR` before a stamp [s]."""
-        stands = stamp - self._last[0, k] >= STILL_FOR
+        stands = position == self._last[1, k] and stamp - self._last[0, k] >= STILL_FOR
         return bool(stands and self._travel[k] > CONSTANT_EFFORT_TRAVEL)
 
 

@@ -122,3 +122,11 @@ def test_a_joint_that_counts_from_minus_pi_to_pi_goes_on(recording):
         stamp, values = stamps[rows], (turned, recording.velocity, recording.effort)
         parts = (each[rows] for each in values)
         lying.check(JointTable(recording.joints, stamp, stamp, *parts))
+
+
+def test_a_joint_that_moved_while_a_clock_jumped_or_nobody_looked_is_not_still():
+    watch, none = FrozenWatch(('joint_1',), np.array([STICKING * TOLERANCE])), np.zeros(1)
+    for stamp, place in ((0.0, 0.0), (0.01, 0.05), (0.02, 0.1)):
+        watch.check(stamp, np.array([place]), np.array([place]), none)
+    assert not watch.is_still(0, 5.02, 0.11)
+    assert watch.is_still(0, 5.02, 0.1)
