@@ -135,7 +135,7 @@ def _check_derivative(points: Waypoints, limits: Limits, name: str, derivative: 
 
     steps = np.diff(points.time)[:, None] ** np.arange(6)
     # (power, segment, joint), the highest power first, as SciPy has them.
-    powers = np.moveaxis(points.segments / steps[:, :, None], 1, 0)[::-1]
+    powers = np.moveaxis(points.segments() / steps[:, :, None], 1, 0)[::-1]
     if name == 'position':
         lower, upper = np.clip((limits.lower, limits.upper), -MAX_POSITION, MAX_POSITION)
     else:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 import hashlib
 import json
 import math
@@ -256,7 +255,6 @@ class Waypoints:
         columns = (getattr(self, name)[:end] for name in ('time', 'q', 'dq', 'ddq'))
         return Waypoints(self.joints, *columns)
 
-    @cached_property
     def segments(self) -> Array:
         """Coefficients of each segment's quintic, (P−1, 6, n), in powers of (t − t_k)/h_k."""
         h = np.diff(self.time)[:, None]
@@ -277,13 +275,12 @@ class Waypoints:
         """Interpolate as the controller does, at times (N,) within [0, duration]."""
         index = np.clip(np.searchsorted(self.time, t, side='right') - 1, 0, len(self.time) - 2)
         h = np.diff(self.time)[index]
-        s = np.vander((np.asarray(t) - self.time[index]) / h, 6, increasing=True)
-        c, rate = self.segments[index], np.arange(6)
-        factors = np.ones(6), rate, rate * (rate - 1)
-        return Motion(*(
-            np.einsum('ik,ikj->ij', s[:, : 6 - k] * f[k:] / h[:, None] ** k, c[:, k:])
-            for k, f in enumerate(factors)
-        ))  # fmt: skip
+        s = (np.asarray(t) - self.time[index]) / h
+        c = np.moveaxis(self.segments()[index], 1, 0)  # (6, N, n)
+        s, h, polynomial = s[:, None], h[:, None], np.polynomial.polynomial
+        derivatives = (polynomial.polyder(c, k) for k in range(3))
+        values = (polynomial.polyval(s, x, tensor=False) for x in derivatives)
+        return Motion(*(value / h**k for k, value in enumerate(values)))
 
 
 @dataclass(frozen=True)

@@ -242,22 +242,21 @@ class RobotDynamics:
     Inverse dynamics of a robot whose parameters are known.
 
     What can be computed beforehand is, so that a call takes a few microseconds. Vectors are (n,)
-    in the order of `joints`, [rad or m], [N·m or N], or (N, n) of efforts and friction; calls
-    share memory, so that each thread needs one of its own.
+    in the order of `joints`, [rad or m], [N·m or N]; calls share memory, so that each thread needs
+    one of its own.
 
     Parameters
     ----------
     robot : rigid
-    chi : (p,) standard parameters; of bodies that can exist, where a mass matrix is asked for
+    chi : (p,) standard parameters; bodies that can exist
 
     Raises
     ------
-    ConfigurationError : springs between motor and link
+    ConfigurationError : springs between motor and link, or a link without mass
 
     Attributes
     ----------
     drives : (d, n) speed of each drive per joint speed: the joints', then the coupled motors'
-    remembers_path : whether some friction depends on the path, see `path_efforts`
 
     """
 
@@ -266,6 +265,11 @@ class RobotDynamics:
         if isinstance(robot, ElasticRobot):
             raise ConfigurationError(
                 'a robot with springs in its joints has no torque by its motion alone'
+            )
+        if np.any(chi[robot.first_columns + 9] <= 0.0):
+            raise ConfigurationError(
+                'a link has no mass: take physically consistent parameters, those of '
+                'identified.urdf'
             )
         self.robot, self.chi, self.joints = robot, chi, robot.joints
         self._model = model_with(robot, chi, armature=False)
@@ -288,23 +292,11 @@ class RobotDynamics:
                     values = chi[column : column + len(term.kind.symbols)]
                     self._shaped.append((k, term, values))
         self._viscous, self._coulomb, self._offset = plain.values()
-        self._of_path = [each for each in self._shaped if each[1].kind.of_path is not None]
-        self.remembers_path = bool(self._of_path)
 
     def efforts(self, q: Array, dq: Array, ddq: Array) -> Array:
-        """Return the efforts (n,) or (N, n) that states of a motion need, their path unknown."""
+        """Return the efforts that a motion needs (n,)."""
         links = self._links(q, dq, ddq)
-        return np.asarray(links + ddq @ self._rotors + self.friction(q, dq, links))
-
-    def path_efforts(self, q: Array, dq: Array) -> Array:
-        """Return what friction that remembers the path q, dq (N, n) adds to those, (N, n)."""
-        result = np.zeros_like(q)
-        for joint, term, values in self._of_path:
-            state = q[:, joint], dq[:, joint]
-            known, unknown = (term.columns(*state, successive=each) for each in (True, False))
-            for one, other, value in zip(known, unknown, values, strict=True):
-                result[:, joint] += value * (one - other)
-        return result
+        return np.asarray(links + self._rotors @ ddq + self.friction(q, dq, links))
 
     def gravity(self, q: Array) -> Array:
         """Return the efforts that hold the robot, friction left out, (n,)."""
@@ -312,20 +304,19 @@ class RobotDynamics:
         return self._felt(weight)
 
     def friction(self, q: Array, dq: Array, load: Array | None = None) -> Array:
-        """Return those of friction, springs and offsets, of joints that bear a load."""
+        """Return those of friction, springs and offsets (n,), of joints that bear a load (n,)."""
         q, dq = np.asarray(q, float), np.asarray(dq, float)
         if not self.robot.couplings:
             return self.drive_friction(q, dq, load)
-        return np.asarray(self.drive_friction(q, dq @ self.drives.T, load) @ self.drives)
+        return np.asarray(self.drive_friction(q, self.drives @ dq, load) @ self.drives)
 
     def drive_friction(self, q: Array, speed: Array, load: Array | None = None) -> Array:
-        """Return the same drive by drive, by the speeds of the drives (d,) or (N, d)."""
+        """Return the same drive by drive (d,), by the speeds of the drives (d,)."""
         tau = self._viscous * speed + self._coulomb * np.sign(speed) + self._offset
         for joint, term, values in self._shaped:
-            bears = None if load is None else load[..., joint]
-            columns = term.columns(q[..., joint], speed[..., joint], bears)
-            for column, value in zip(columns, values, strict=True):
-                tau[..., joint] += column * value
+            own = slice(joint, joint + 1)
+            columns = term.columns(q[own], speed[own], None if load is None else load[own])
+            tau[joint] += sum(c[0] * v for c, v in zip(columns, values, strict=True))
         return np.asarray(tau)
 
     def transmitted(self, q: Array, dq: Array) -> Array | None:
@@ -346,12 +337,7 @@ class RobotDynamics:
         return np.array(own) if self._moved is None else own @ self._moved
 
     def mass_matrix(self, q: Array) -> Array:
-        """Return the mass matrix (n, n) with all rotors; `ConfigurationError`: a massless link."""
-        if np.any(self.chi[self.robot.first_columns + 9] <= 0.0):
-            raise ConfigurationError(
-                'a link has no mass: take physically consistent parameters, those of '
-                'identified.urdf'
-            )
+        """Mass matrix of any chi (p,) with all rotors, (n, n) at q (n,), (N, n, n) at (N, n)."""
         result = np.array(pinocchio.crba(self._model, self._data, self._at(q)))
         result[self._lower] = result.T[self._lower]
         if self._moved is not None:
@@ -359,21 +345,15 @@ class RobotDynamics:
         return np.asarray(result + self._rotors)
 
     def _links(self, q: Array, dq: Array, ddq: Array) -> Array:
-        """Return the efforts of the links' inertia and weight, (n,) or (N, n)."""
+        """Return the efforts of the links' inertia and weight, (n,)."""
         if self._moved is not None:
-            dq, ddq = dq @ self._moved.T, ddq @ self._moved.T
-        q, model, data, rnea = self._at(q), self._model, self._data, pinocchio.rnea
-        if q.ndim == 1:
-            return self._felt(rnea(model, data, q, dq, ddq))
-        tau = np.empty(q.shape)
-        for row, *state in zip(tau, q, dq, ddq, strict=True):
-            row[:] = rnea(model, data, *state)
-        return self._felt(tau)
+            dq, ddq = self._moved @ dq, self._moved @ ddq
+        return self._felt(pinocchio.rnea(self._model, self._data, self._at(q), dq, ddq))
 
     def _at(self, q: Array) -> Array:
         """Return the positions of the model's joints."""
-        return q if self._moved is None else self.robot.link_positions(q)[..., self.robot.order]
+        return q if self._moved is None else self.robot.link_positions(q)[self.robot.order]
 
     def _felt(self, tau: Array) -> Array:
         """Return what the robot's joints bear of torques of the model's, in memory of its own."""
-        return np.array(tau if self._moved is None else tau @ self._moved)
+        return np.array(tau if self._moved is None else self._moved.T @ tau)

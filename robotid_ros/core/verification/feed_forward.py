@@ -6,7 +6,6 @@ the effort of the latter. The effort of the last point is held when the motion h
 come back after a later motion was cancelled: motions begin and end here with none.
 """
 
-from collections.abc import Callable
 import dataclasses
 
 import numpy as np
@@ -16,14 +15,14 @@ from ..arrays import Array
 from ..excitation.limits import check_efforts
 from ..excitation.trajectory import CubicWaypoints, Waypoints
 from ..model import inverse_dynamics, Robot
-from ..model.dynamics import RobotDynamics
+from ..model.dynamics import path_columns
 
 # In which the effort that holds the robot is built up before a motion, and taken away after it
 # [s]: slow beside position loops (0.05 to 0.3 s), so that it moves by its sag without oscillating.
 REST = 1.0
 # What lines between points may be off, of the largest effort: less than models, 200 points/s.
 TOLERANCE = 1e-3
-BATCH = 512  # efforts that are computed in one call, which costs as much as some hundred
+IN_ONE_CALL = 2048  # updates of a goal whose efforts take a few milliseconds
 
 
 def with_rests(motion: Waypoints) -> Waypoints:
@@ -56,11 +55,11 @@ def with_feed_forward(motion: Waypoints, robot: Robot, chi: Array, period: float
     tau = np.array(inverse_dynamics(robot, chi, *motion.sample(acting), successive=True))
     tau /= robot.drive_gain
     tau[[0, -1]] = 0.0
-    return _with_efforts(motion, edges, time, lambda k: tau[k], np.abs(tau).max(axis=0))
+    return _with_efforts(motion, edges, time, tau, np.full(robot.n, np.inf))
 
 
 def goal_with_efforts(
-    goal: Waypoints, model: RobotDynamics, period: float, present: Array, ramp: float
+    goal: Waypoints, robot: Robot, chi: Array, period: float, present: Array, ramp: float
 ) -> Waypoints:
     """
     Add the predicted efforts to a goal of anybody, and the points that these need.
@@ -71,32 +70,26 @@ def goal_with_efforts(
     back slowly. The efforts of the last point stay, as it is held. Straight lines between points
     are right to `TOLERANCE` of a joint's limit.
 
-    The goal is from where the robot is, the period is that of the controller's updates, and
-    present efforts (n,), as its commands, give way within the ramp [s].
+    The goal is from where the robot is, χ are standard parameters (p,), the period is that of the
+    controller's updates, and present efforts (n,), as its commands, give way within the ramp [s].
     """
-    robot, (edges, time) = model.robot, _updates(goal, period)
+    edges, time = _updates(goal, period)
     acting = np.clip(time - 0.5 * period, 0.0, goal.duration)
-    # As it is held at the beginning; at rest exactly: rounded speeds would have Coulomb friction.
-    first = model.efforts(goal.q[0], goal.dq[0], np.zeros(robot.n))
-    last = model.efforts(goal.q[-1], goal.dq[-1], goal.ddq[-1])
-    path = None
-    if model.remembers_path:
-        motion = zip((goal.q[0], goal.dq[0]), goal.sample(acting)[:2], strict=True)
-        path = model.path_efforts(*map(np.vstack, motion))
-        first, path = first + path[0], path[1:]
-        path[-1] = 0.0  # at rest nobody knows what is left of it
-
-    def commanded(k: NDArray[np.intp]) -> Array:
-        """Return efforts (…, n) at these updates."""
-        tau = model.efforts(*goal.sample(acting[k]))
-        tau[k == len(time) - 1] = last
-        if path is not None:
-            tau += path[k]
-        share = np.clip(time[k] / max(ramp, 1e-9), 0.0, 1.0)[:, None]
-        fading = 1.0 - share**2 * (3.0 - 2.0 * share)
-        return np.asarray(tau / robot.drive_gain + fading * (present - first / robot.drive_gain))
-
-    return _with_efforts(goal, edges, time, commanded, robot.largest_efforts)
+    acting[-1] = time[-1]
+    # Held at the beginning first: one call for all, which costs more than what it computes.
+    held = [x[None] for x in (goal.q[0], goal.dq[0], np.zeros(robot.n))]
+    q, dq, ddq = map(np.concatenate, zip(held, goal.sample(acting), strict=True))
+    # At rest exactly: a speed that is rounding would have Coulomb friction.
+    q[-1], dq[-1], ddq[-1] = goal.q[-1], goal.dq[-1], goal.ddq[-1]
+    tau = inverse_dynamics(robot, chi, q, dq, ddq, successive=True)
+    # In the end no friction of the path is left: at rest nobody knows it.
+    for joint, k, values in path_columns(robot, q, dq):
+        tau[-1, joint] -= chi[k] * values[-1]
+    tau /= robot.drive_gain
+    first, tau = tau[0], tau[1:]
+    share = np.clip(time / max(ramp, 1e-9), 0.0, 1.0)[:, None]
+    tau += (1.0 - share**2 * (3.0 - 2.0 * share)) * (present - first)
+    return _with_efforts(goal, edges, time, tau, robot.largest_efforts)
 
 
 def slowed(goal: Waypoints, factor: float) -> Waypoints:
@@ -117,53 +110,33 @@ def _updates(
 
 
 def _with_efforts(
-    motion: Waypoints,
-    edges: NDArray[np.intp],
-    time: Array,
-    efforts: Callable[[NDArray[np.intp]], Array],
-    scale: Array,
+    motion: Waypoints, edges: NDArray[np.intp], time: Array, tau: Array, scale: Array
 ) -> Waypoints:
     """
-    Add efforts (k, n) at k updates and more points: segments are halved until lines are right.
+    Add efforts (N, n) of all updates and more points: segments are halved until lines are right.
 
     They may be off by `TOLERANCE` of the scale (n,), of the largest one where that is infinite.
     """
-    places = edges
+    ends = edges
     if isinstance(motion, CubicWaypoints):  # whose acceleration jumps: one update later it is new
-        places = np.union1d(edges, edges[:-1] + 1)
-    tau = np.zeros((len(time), motion.q.shape[1]))
-    kept, ends, halvings = [places], np.stack([places[:-1], places[1:]]), 1
-    while ends.size:
-        halvings -= 1
-        if halvings == 0:
-            # Efforts where the next halvings look.
-            halvings = max(1, int(np.log2(BATCH / ends.shape[1])) - 1)
-            parts = 2 ** (halvings + 1)
-            grid = np.zeros((parts + 1, ends.shape[1]), dtype=np.intp)
-            grid[[0, -1]] = ends
-            if parts >= (ends[1] - ends[0]).max():
-                halvings = 0  # these are all there are
-            while parts > 1:
-                grid[parts // 2 :: parts] = (grid[:-1:parts] + grid[parts::parts]) // 2
-                parts //= 2
-            grid = np.unique(grid)
-            tau[grid] = efforts(grid)
-            known = np.where(np.isfinite(scale), scale, np.abs(tau).max(axis=0))
-            bound = np.maximum(TOLERANCE * known, 1e-300)
-        first, last = ends
-        middle = (first + last) // 2
-        inner = np.stack([(first + middle) // 2, middle, (middle + last) // 2])
+        ends = np.union1d(edges, edges[:-1] + 1)
+    kept, first, last = [ends], ends[:-1], ends[1:]
+    largest = np.where(np.isfinite(scale), scale, np.abs(tau).max(axis=0))
+    bound = np.maximum(TOLERANCE * largest, 1e-300)
+    while first.size:
+        inner = np.stack([(3 * first + last) // 4, (first + last) // 2, (first + 3 * last) // 4])
         share = (time[inner] - time[first]) / (time[last] - time[first])
         line = tau[first] + share[..., None] * (tau[last] - tau[first])
-        wrong = (np.abs(tau[inner] - line) > bound).any(axis=(0, 2))
-        kept.append(middle[wrong])
-        ends = np.stack([ends[0], middle, middle, ends[1]])[:, wrong].reshape(2, 2, -1)
-        ends = ends.swapaxes(0, 1).reshape(2, -1)
-        ends = ends[:, ends[1] - ends[0] > 1]
+        wrong = (np.abs(tau[inner] - line) / bound).max(axis=(0, 2)) > 1.0
+        middle = inner[1][wrong]
+        kept.append(middle)
+        first, last = np.append(first[wrong], middle), np.append(middle, last[wrong])
+        longer = last - first > 1
+        first, last = first[longer], last[longer]
     places = np.unique(np.concatenate(kept))
     # What the motion's own points hold, to the last digit: a controller wants exact rest.
     own = np.isin(places, edges)
-    q, dq, ddq = motion.sample(time[places])
+    q, dq, ddq = (np.array(sampled) for sampled in motion.sample(time[places]))
     q[own], dq[own], ddq[own] = motion.q, motion.dq, motion.ddq
     return dataclasses.replace(motion, time=time[places], q=q, dq=dq, ddq=ddq, tau=tau[places])
 

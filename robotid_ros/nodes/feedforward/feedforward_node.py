@@ -20,35 +20,33 @@ from control_msgs.action import FollowJointTrajectory
 from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
 from rclpy.action import ActionClient, ActionServer, CancelResponse, GoalResponse
-from rclpy.action.client import ClientGoalHandle
 from rclpy.action.server import ServerGoalHandle
-from rclpy.task import Future, Task
+from rclpy.task import Future
 from unique_identifier_msgs.msg import UUID
 
 from ...core.arrays import Array
 from ...core.excitation.trajectory import CubicWaypoints, Waypoints
 from ...core.model import Robot
-from ...core.model.dynamics import RobotDynamics
 from ...core.verification import feed_forward
 from ...exceptions import ControllerError, LimitError, RobotIdError, TrajectoryError
 from ..common import controller as jtc, runtime
 from ..common.batched_subscription import NEWEST
-from ..common.messages import one_line, status, status_array, trajectory_message
+from ..common.messages import one_line, status, status_array, to_nanoseconds, trajectory_message
 from ..common.processes import prefer_threads
 from ..common.runtime import in_thread, LATCHED, STEADY
-from ..common.waiting import run_in_executor, Silence, wait_until
+from ..common.waiting import Silence, wait_until
 from ..excitation.guardian import Guardian
 from ..excitation.motion_log import units
 from .model_node import ModelNode, RETRY_PERIOD
 
 WATCH_PERIOD = 0.05  # of signs of life for the guardian, and looks at states [s]
 NO_GUARDIAN = 'the guardian is being started again: try again in a moment'
+NONE = uuid.UUID(int=0)
 TAKEN = 'a newer goal has taken its place'
 # How long a controller may take to end a goal that was cancelled [s]: then it is gone. One that a
 # newer goal has replaced ends with that one before ros2_controllers 4.41: it is ended here.
 ENDING_TIME = 2.0
 USUAL_RATE = 500.0  # of its updates where the controller does not say [Hz]
-MANY_POINTS = 200  # of a goal, whose efforts take longer than a thread and the turns it costs
 AT_REST = 1e-6  # speed of a reference that is held [rad/s or m/s]
 Result = FollowJointTrajectory.Result
 
@@ -106,32 +104,15 @@ def read_goal(trajectory: Any, robot: Robot, now: tuple[Array, Array]) -> tuple[
 
 
 class Running:
-    """A goal that is handed on, under an id of its own."""
+    """A goal that was handed on: `points` as sent, None where it went on as it came."""
 
-    def __init__(self, n: int):
-        self.goal_id, self.began = uuid.uuid4(), 0.0
-        # The client's goal, once rclpy has accepted it, and that of the controller.
-        self.given: ServerGoalHandle | None = None
-        self.sent: ClientGoalHandle | None = None
-        self.points: Waypoints | None = None  # as sent, None where it goes on as it came
+    def __init__(self, handle: Any, points: Waypoints | None, n: int):
+        self.handle, self.points, self.began = handle, points, time.monotonic()
         # The sum of squared tracking errors, and of how many states.
         self.squares, self.states = np.zeros(n), 0
-        # Whether it is to end; why and when the node has cancelled it, and when the controller
-        # has accepted a newer one.
-        self.unwanted, self.reason, self.cancelled, self.replaced = False, '', np.inf, np.inf
+        # Why and when the node has cancelled it, and when the controller has accepted a newer one.
+        self.reason, self.cancelled, self.replaced = '', np.inf, np.inf
         self.ended = Future()  # of the controller's result, None where it is gone
-
-    def begin(self, sent: ClientGoalHandle) -> None:
-        """Take in that the controller has accepted it."""
-        self.sent, self.began = sent, time.monotonic()
-        if self.unwanted:
-            self.cancel()
-
-    def cancel(self) -> None:
-        """Let the controller cancel it, now or as soon as it has accepted it."""
-        self.unwanted = True
-        if self.sent is not None:
-            self.sent.cancel_goal_async()
 
     def end(self, answer: Any) -> None:
         """End it, once, with what the controller says, or None where it says nothing."""
@@ -152,18 +133,15 @@ class FeedForward(ModelNode):
     def __init__(self, **options: Any):
         super().__init__('feedforward', **options)
         self._guardian: Guardian | None = None
-        # The goal that came last, and the work of sending it until rclpy has accepted it.
-        self._latest: Running | None = None
-        self._sending: Task | None = None
-        # Goals by the id of the client, and all that the controller has accepted: older ones may
-        # end late.
-        self._goals: dict[bytes, Running] = {}
-        self._running: list[Running] = []
+        self._running: dict[uuid.UUID, Running] = {}
+        self._latest: uuid.UUID | None = None
+        # What the controller runs: the last one that it has accepted. Older ones may end late.
+        self._present = NONE
         # The effort that it holds ahead of its feedback after goals that have succeeded, or were
         # cancelled: that of the last point. None after a goal of another client.
         self._held: Array | None = None
         self._own_goals: set[bytes] = set()
-        self._models, self._taking = threading.local(), threading.Lock()
+        self._taking = threading.Lock()
         self._newest: Any = None
         self._heard = -np.inf
         self._silence = Silence(time.monotonic())
@@ -203,46 +181,30 @@ class FeedForward(ModelNode):
         self._period = 1.0 / (description.rate or USUAL_RATE)
         self._carried(model.chi)
         self._guardian = self._new_guardian(self._stopping)
-        run_in_executor(self, self._carrying)  # what takes time at first
         self._server = ActionServer(
             self,
             FollowJointTrajectory,
             f'~/{jtc.ACTION}',
             execute_callback=self._execute,
-            goal_callback=self._on_goal,
-            handle_accepted_callback=self._on_accepted,
+            goal_callback=lambda _: GoalResponse.ACCEPT,
             cancel_callback=self._cancel,
         )
         return f"hands goals on to '{self._controller}'"
 
     # A goal
 
-    def _on_goal(self, request: FollowJointTrajectory.Goal) -> GoalResponse:
-        """Hand a goal on before its client is answered, unless that takes long."""
-        assert self.executor is not None
+    async def _execute(self, handle: ServerGoalHandle) -> Any:
+        """Hand a goal on, and its result back."""
+        goal_id = uuid.UUID(bytes=bytes(handle.goal_id.uuid))
+        self._latest = goal_id
+        self._own_goals.add(goal_id.bytes)
         prefer_threads(True)
-        self._latest = Running(self._model.robot.n)
-        self._sending = self.executor.create_task(self._hand_on, self._latest, request)
-        self._sending()
-        return GoalResponse.ACCEPT
-
-    def _on_accepted(self, handle: ServerGoalHandle) -> None:
-        """Wait for the result of the goal; rclpy accepts it right after `_on_goal`."""
-        running, sending, self._sending = self._latest, self._sending, None
-        assert running is not None and sending is not None
-        running.given = handle
-        self._goals[bytes(handle.goal_id.uuid)] = running
-        handle.execute(partial(self._execute, running, sending))
-
-    async def _execute(self, running: Running, sending: Task, handle: ServerGoalHandle) -> Any:
-        """Hand the result of a goal back."""
         try:
-            if (error := await sending) is not None:
-                raise error
-            if running.sent is None:
+            running = await self._send(handle, goal_id)
+            if running is None:
                 handle.canceled()
                 return Result()
-            return self._finish(handle, running, await running.ended)
+            return self._finish(handle, goal_id, running, await running.ended)
         except RobotIdError as error:
             reason = one_line(error)
             self.get_logger().warning(f'a goal was refused: {reason}')
@@ -250,104 +212,91 @@ class FeedForward(ModelNode):
             return Result(error_code=Result.INVALID_GOAL, error_string=reason)
         finally:
             prefer_threads(False)
-            del self._goals[bytes(handle.goal_id.uuid)]
 
-    async def _hand_on(self, running: Running, request: Any) -> Exception | None:
-        """Send a goal; return why not: of a task, the executor would raise it."""
-        try:
-            await self._send(running, request)
-        except Exception as error:
-            return error
-        return None
-
-    async def _send(self, running: Running, request: FollowJointTrajectory.Goal) -> None:
-        """Send a goal with efforts, unless it is cancelled before: then it has no `sent`."""
-        given = request.trajectory
+    async def _send(self, handle: ServerGoalHandle, goal_id: uuid.UUID) -> Running | None:
+        """Send a goal with efforts; None where it was cancelled before."""
+        request, points = handle.request, None
         self._check_guardian()
-        enabled = self.get_parameter('feedforward.enabled').value
-        if self._guardian is None or (enabled and not self._is_fresh()):
-            await in_thread(self, partial(self._wait_ready, running))
-        if enabled and not running.unwanted:
-            many = len(given.points) > MANY_POINTS or self.settings.largest_slowdown > 1.0
-            work = partial(self._with_efforts, given)
-            running.points, first = await in_thread(self, work) if many else work()
+        if self._guardian is None:
+
+            def is_there() -> bool:
+                return self._guardian is not None or handle.is_cancel_requested
+
+            await in_thread(self, lambda: wait_until(is_there, self._timeout, what=NO_GUARDIAN))
+        given = request.trajectory
+        if self.get_parameter('feedforward.enabled').value:
+            if self._is_quick(given):
+                points, first = self._with_efforts(given)
+            else:
+                points, first = await in_thread(self, lambda: self._with_efforts(given))
         goal = FollowJointTrajectory.Goal(
             trajectory=given,
             path_tolerance=request.path_tolerance,
             goal_tolerance=request.goal_tolerance,
             goal_time_tolerance=request.goal_time_tolerance,
         )
-        if running.points is not None:
-            goal.trajectory = trajectory_message(running.points, given.header, first)
-        if running.unwanted:
-            return
-        if self._latest is not running:
+        if points is not None:
+            goal.trajectory = trajectory_message(points, given.header, first)
+        if handle.is_cancel_requested:
+            return None
+        if self._latest != goal_id:
             raise ControllerError(TAKEN)
         if self._guardian is None:
             raise ControllerError(NO_GUARDIAN)
 
         def hand_back(message: Any) -> None:
-            if running.given is not None and running.given.is_active:
-                running.given.publish_feedback(message.feedback)
+            if handle.is_active:
+                handle.publish_feedback(message.feedback)
 
-        self._guardian.set_goal(running.goal_id)
-        self._own_goals.add(running.goal_id.bytes)
+        self._guardian.set_goal(goal_id)
         sent = await self._client.send_goal_async(
-            goal, feedback_callback=hand_back, goal_uuid=UUID(uuid=list(running.goal_id.bytes))
+            goal, feedback_callback=hand_back, goal_uuid=UUID(uuid=list(goal_id.bytes))
         )
         if not sent.accepted:
-            if self._present is not None:
-                self._guardian.set_goal(self._present.goal_id)
+            if self._present in self._running:
+                self._guardian.set_goal(self._present)
             else:
                 self._guardian.clear_goal()
             why = 'its log says why (is it active?)'
             raise ControllerError(f"'{self._controller}' refused the goal: {why}")
-        running.begin(sent)
-        for older in self._running:
-            older.replaced = min(older.replaced, running.began)
-        self._running.append(running)
+        for older in self._running.values():
+            older.replaced = min(older.replaced, time.monotonic())
+        self._running[goal_id] = running = Running(sent, points, self._model.robot.n)
+        self._present = goal_id
         sent.get_result_async().add_done_callback(lambda future: running.end(future.result()))
+        if handle.is_cancel_requested:
+            sent.cancel_goal_async()
+        return running
 
-    def _is_fresh(self) -> bool:
-        """Whether the controller's reference is known, and take it in."""
-        return bool(self._take_states(1)) or time.monotonic() - self._heard < WATCH_PERIOD
-
-    def _wait_ready(self, running: Running) -> None:
-        """Wait for a guardian and a state of the controller, as long as the goal is wanted."""
-        wait_until(
-            lambda: self._guardian is not None or running.unwanted, self._timeout, what=NO_GUARDIAN
-        )
-        wait_until(
-            lambda: self._is_fresh() or running.unwanted,
-            self._timeout,
-            what=f"'{self._controller}' publishes no controller_state: activate it",
-        )
-
-    def _carrying(self) -> RobotDynamics:
-        """Return the robot with its payload, one for each thread."""
-        kept, body = self._models, self._payload()
-        if getattr(kept, 'body', None) != body:
-            kept.model = RobotDynamics(self._model.robot, self._carried(self._model.chi))
-            kept.body = body
-        model: RobotDynamics = kept.model
-        return model
+    def _is_quick(self, trajectory: Any) -> bool:
+        """Whether efforts take a few milliseconds, less than a thread and the turns it costs."""
+        if time.monotonic() - self._heard > WATCH_PERIOD or self.settings.largest_slowdown > 1.0:
+            return False
+        if not trajectory.points:  # it is refused at once
+            return True
+        duration = to_nanoseconds(trajectory.points[-1].time_from_start) * 1e-9
+        return duration <= feed_forward.IN_ONE_CALL * self._period
 
     def _with_efforts(self, trajectory: Any) -> tuple[Waypoints, float]:
         """Add efforts to a goal, slowed if need be; return points, from which time on [s]."""
-        robot, model = self._model.robot, self._carrying()
+        robot = self._model.robot
+        wait_until(
+            lambda: self._take_states(1) or time.monotonic() - self._heard < WATCH_PERIOD,
+            self._timeout,
+            what=f"'{self._controller}' publishes no controller_state: activate it",
+        )
         state, zero = self._newest, np.zeros(robot.n)
         speed = jtc.by_joint(state, state.reference.velocities, robot.joints)
         start = jtc.reference_positions(state, robot.joints), zero if speed is None else speed
         goal, first = read_goal(trajectory, robot, start)
-        share = self.configuration.excitation.effort_share
-        running = self._present
+        chi, share = self._carried(self._model.chi), self.configuration.excitation.effort_share
+        running = self._running.get(self._present)
         present = self._held if running is None else running.effort()
         present = zero if present is None else present
 
         def planned(factor: float) -> Waypoints:
-            slow = goal if factor == 1.0 else feed_forward.slowed(goal, factor)
-            given = model, self._period, present, self.settings.ramp
-            points = feed_forward.goal_with_efforts(slow, *given)
+            given = robot, chi, self._period, present, self.settings.ramp
+            points = feed_forward.goal_with_efforts(feed_forward.slowed(goal, factor), *given)
             feed_forward.check_feed_forward(points, robot, share)
             return points
 
@@ -365,13 +314,19 @@ class FeedForward(ModelNode):
 
     def _cancel(self, handle: ServerGoalHandle) -> CancelResponse:
         """Hand a cancellation on at once."""
-        if (running := self._goals.get(bytes(handle.goal_id.uuid))) is not None:
-            running.cancel()
+        running = self._running.get(uuid.UUID(bytes=bytes(handle.goal_id.uuid)))
+        if running is not None:
+            running.handle.cancel_goal_async()
         return CancelResponse.ACCEPT
 
-    def _finish(self, handle: ServerGoalHandle, running: Running, answer: Any) -> Any:
+    def _finish(self, handle: Any, goal_id: uuid.UUID, running: Running, answer: Any) -> Any:
         """End a goal as the controller has ended its own."""
-        self._forget(running)
+        del self._running[goal_id]
+        if goal_id == self._present:
+            self._present = NONE
+            if self._guardian is not None:
+                with contextlib.suppress(ControllerError):
+                    self._guardian.clear_goal()
         result, end = Result(error_code=Result.INVALID_GOAL), GoalStatus.STATUS_ABORTED
         why = TAKEN
         if answer is not None:
@@ -388,28 +343,7 @@ class FeedForward(ModelNode):
         self._publish_tracking(running)
         return result
 
-    def _forget(self, running: Running) -> None:
-        last = running is self._present
-        self._running.remove(running)
-        if last and self._guardian is not None:
-            with contextlib.suppress(ControllerError):
-                self._guardian.clear_goal()
-
-    async def _abandon(self, running: Running, sending: Task) -> None:
-        """Cancel a goal that rclpy did not accept, as its client is gone."""
-        running.cancel()
-        await sending
-        if running.sent is not None:
-            await running.ended
-            self._forget(running)
-        prefer_threads(False)
-
     # While goals run
-
-    @property
-    def _present(self) -> Running | None:
-        """What the controller runs: the goal that it has accepted last, until that ends."""
-        return next((each for each in self._running if each.replaced == np.inf), None)
 
     def _watch(self) -> None:
         """Give signs of life, take in the tracking error, and cancel where states stop."""
@@ -419,13 +353,10 @@ class FeedForward(ModelNode):
         # At rest, too: a queue that is full takes long.
         states = self._take_states(NEWEST if self._running else 1)
         silent = self._silence.update(time.monotonic(), heard=bool(states) or not self._running)
-        if self._sending is not None and self._latest is not None and self.executor is not None:
-            self.executor.create_task(self._abandon, self._latest, self._sending)
-            self._sending = None
-        for running in self._running:
+        for running in list(self._running.values()):
             if time.monotonic() - running.replaced > ENDING_TIME:
                 running.end(None)
-        latest = self._present
+        latest = self._running.get(self._present)
         if latest is None:
             return
         for message in states:
@@ -460,11 +391,11 @@ class FeedForward(ModelNode):
 
     def _cancel_all(self, reason: str) -> None:
         """Cancel the goals that run; those of a controller that does not answer end here."""
-        for running in self._running:
+        for running in list(self._running.values()):
             if not running.reason:
                 self.get_logger().error(f'a goal is cancelled: {reason}')
                 running.reason, running.cancelled = reason, time.monotonic()
-            running.cancel()
+            running.handle.cancel_goal_async()
             if time.monotonic() - running.cancelled > ENDING_TIME:
                 running.end(None)
 

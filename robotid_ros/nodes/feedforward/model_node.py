@@ -1,8 +1,6 @@
 """What nodes share that command efforts of an identified model: results, payload, guardian."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -73,14 +71,11 @@ class ModelNode(WorkerNode):
             raise
         return guardian
 
-    def _payload(self, changed: Mapping[str, Any] = MappingProxyType({})) -> list[Any]:
-        """Return what the node's parameters say of the body that is carried, some `changed`."""
+    def _carried(self, chi: Array, changed: dict[str, Any] | None = None) -> Array:
+        """Return parameters (p,) with the body that the node's say is carried, some `changed`."""
         names = [f'{self._group}.payload.{key}' for key in ('mass', 'center', 'inertia', 'frame')]
-        return [changed[k] if k in changed else self.get_parameter(k).value for k in names]
-
-    def _carried(self, chi: Array, changed: Mapping[str, Any] = MappingProxyType({})) -> Array:
-        """Return parameters (p,) with that body."""
-        *values, frame = self._payload(changed)
+        given = changed or {}
+        *values, frame = (given.get(name, self.get_parameter(name).value) for name in names)
         central = np.hstack([np.asarray(value, dtype=float) for value in values])
         if central.shape != (10,):
             raise ControllerError('a payload has a centre of 3 and an inertia of 6 numbers')

@@ -8,7 +8,6 @@ import pytest
 
 from robotid_ros.core.excitation.trajectory import CubicWaypoints, Trajectory, Waypoints, waypoints
 from robotid_ros.core.model import build_robot, inverse_dynamics, Robot, RobotSettings
-from robotid_ros.core.model.dynamics import RobotDynamics
 from robotid_ros.core.verification.feed_forward import (
     check_feed_forward,
     goal_with_efforts,
@@ -200,7 +199,7 @@ def test_lines_between_efforts_of_a_goal_are_right(
         robot.joints, motion.time[::10], *(x[::10] for x in (motion.q, motion.dq, motion.ddq))
     )
     present = np.array([1.0, -2.0, 0.5])
-    points = goal_with_efforts(goal, RobotDynamics(robot, truth), PERIOD, present, 0.3)
+    points = goal_with_efforts(goal, robot, truth, PERIOD, present, 0.3)
     assert points.tau is not None
     state = goal.sample(np.zeros(1))
     moving, still = (
@@ -254,7 +253,7 @@ def test_what_is_held_after_a_goal_has_no_friction():
     )
     goal = Waypoints(robot.joints, 1.5 * share[:, 0], start + s * end, ds * end, dds * end)
     goal = dataclasses.replace(goal, dq=np.where(np.abs(goal.dq) < 1e-12, 0.0, goal.dq))
-    found = goal_with_efforts(goal, RobotDynamics(robot, robot.prior), 0.002, np.zeros(3), 0.5)
+    found = goal_with_efforts(goal, robot, robot.prior, 0.002, np.zeros(3), 0.5)
     still = np.zeros((1, 3))
     weight = inverse_dynamics(robot, robot.prior, goal.q[-1:], still, goal.ddq[-1:])[0]
     np.testing.assert_allclose(found.tau[-1], weight, rtol=1e-9, atol=1e-9)
