@@ -79,10 +79,10 @@ F106 names_matched info: Names of joints differ from those of the robot: [[{word
   WHY A wrong match mixes up the joints.
 F107 joints_left_out info: {words} left out: not among the joints of the robot WHY Only joints of
   the robot description can be identified.
-F108 joints_by_order info: No name of a joint is known to the robot, their order counts: [[{words}
+F108 joints_by_order: No name of a joint is known to the robot, their order counts: [[{words}
   is {joints}]] DO If the order is another, give it by --joints WHY A log of another order mixes up
   the joints.
-F109 joints_by_number info: {columns} counted as {joints} of {count} joints DO If they are others,
+F109 joints_by_number: {columns} counted as {joints} of {count} joints DO If they are others,
   name them by --joints WHY A log of another part of the robot mixes up the joints.
 F111 rows_of_other_joints info: Rows of other joints, or of the same in another order, are left
   out: [[{sets} ({counts} rows)]] DO To use them, record a bag WHY Where publishers share a topic,
@@ -119,8 +119,9 @@ F126 messages_left_out: {count} messages of {topic} were left out: {reason} DO C
   publisher WHY Something publishes what is no joint state.
 F127 write_ahead_log: '{file}' was not merged DO Run sqlite3 {database} .dump to merge it WHY Its
   messages, the last ones, are missing.
-F128 options_of_tables info: Columns, units and rate are of tables: they are passed over for a bag
-  WHY A bag says itself what its fields are.
+F128 options_of_tables: --columns, --units and --rate are of tables: they do not act on a bag DO If
+  its efforts are no torques, set robot.drive_gain WHY A bag says itself what its fields are, but
+  not the unit of its efforts.
 F129 topic_chosen info: The joint states of {topic} count, not those of {others} DO If these are
   the wrong ones, name joints of another topic by --joints WHY Several publishers may be of several
   robots.
@@ -240,7 +241,7 @@ F307 stood_still info: {joint} stood at {position:.4g} and is not identified DO 
   should be WHY Of a joint at rest nothing can be identified.
 F308 moved_but_locked: {joint} moved from {low:.4g} to {high:.4g} but counts as locked DO Name it
   in robot.joints, or record with it at rest WHY Its motion acts on the others.
-F309 names_alike info: Joints of description and recording have names that are alike: [[{joints}
+F309 names_alike: Joints of description and recording have names that are alike: [[{joints}
   and {recorded}]] DO If they are the same, rename them in the description WHY A joint without its
   recording is taken as locked.
 # F4: efforts and model
@@ -490,7 +491,7 @@ F804 boxes info: The hulls of {bodies} are too fine: they are replaced by boxes 
   than its mesh: distances are smaller than those of the robot.
 F805 never_apart info: Never apart, not checked: {pairs} WHY Bodies that overlap in every pose are
   neighbours by their shapes.
-F806 overlapping info: Overlap in many poses by their shapes, not checked: {pairs} DO See that they
+F806 overlapping: Overlap in many poses by their shapes, not checked: {pairs} DO See that they
   cannot touch WHY A motion may bring these links together.
 F807 arm_hangs info: No ground is set, the arm seems to hang ({reason}) DO If there is one, set
   excitation.workspace.ground WHY Without a ground, the motion may reach the floor.

@@ -125,6 +125,8 @@ def nearest_file(path: str | Path) -> str:
     """Ask whether a file beside a missing one was meant; empty where none is like it."""
     if Path(path).exists():
         return ''
+    if Path(path).is_symlink():
+        return ': it is a link to a file that is missing; correct it'
     import difflib  # here: most files are there
 
     with contextlib.suppress(OSError):

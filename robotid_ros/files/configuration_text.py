@@ -51,8 +51,9 @@ def _comment(text: str, indent: str) -> list[str]:
 
 # Digits of a guess.
 DIGITS = 3
-# Noise of positions and velocities [rad, rad/s]; of prismatic joints a tenth of it [m, m/s].
-POSITION_NOISE, VELOCITY_NOISE, PRISMATIC_NOISE = 2e-5, 2e-4, 0.1
+# Noise of positions and velocities [rad, rad/s]; of prismatic joints a tenth of it [m, m/s]. A
+# joint slower than this [rad/s] has more gear behind its encoder, and so much less noise.
+POSITION_NOISE, VELOCITY_NOISE, PRISMATIC_NOISE, NOISY_SPEED = 2e-5, 2e-4, 0.1, 3.0
 # Deviation of the simulated links from the description's, which an identification has to find.
 INERTIAL_ERROR = 0.1
 
@@ -69,6 +70,7 @@ def configuration_text(setup: RobotSetup, urdf: str, mesh_folders: Iterable[str]
     ]
     free = ~(np.isfinite(limits.lower) & np.isfinite(limits.upper))
     scale = np.where(setup.robot.prismatic, PRISMATIC_NOISE, 1.0)
+    scale = np.minimum(scale, limits.velocity / NOISY_SPEED)
     noise = {'position': POSITION_NOISE * scale, 'velocity': VELOCITY_NOISE * scale}
     shown = {name: _rounded(x) for name, x in (noise | {'effort': drives.noise}).items()}
     guessed = zip(setup.robot.joints, _rounded(drives.p), _rounded(drives.d), strict=True)

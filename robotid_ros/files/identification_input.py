@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
+import os
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,9 @@ def open_input(
     joints = options.joints or checked.robot.joints
     reading = replace(options, urdf=description or fallback, joints=joints)
 
+    paths = [os.path.realpath(source) for source in sources if isinstance(source, str | Path)]
+    if twice := next((path for path in paths if paths.count(path) > 1), None):
+        raise RecordingError(f"'{Path(twice).name}' is given twice: give each recording once")
     opened = partial(open_recording, options=reading, progress=progress)
     recordings = [opened(s) if isinstance(s, str | Path) else s for s in sources]
     if configuration is None or isinstance(configuration, Mapping):

@@ -3,6 +3,7 @@
 from pathlib import Path
 import re
 import shlex
+import zipfile
 
 import numpy as np
 import pytest
@@ -37,6 +38,7 @@ DESCRIPTIONS = {
     'kind': ('type="revolute"', 'type="revolut"'),
     'number': ('<mass value="', '<mass value="nan" x="'),
     'turned': ('lower="-', 'lower="9'),
+    'effort': ('effort="40.0"', 'effort="-40.0"'),
     'double': ('joint name="joint_2"', 'joint name="joint_1"'),
 }
 RAW = bytes(range(256)) * 8
@@ -190,7 +192,13 @@ doctor --duration long | must be a number
 identify raw.csv -c arm.yaml | export it again
 identify raw.npz -c arm.yaml | export it again
 identify raw.parquet -c arm.yaml | export it again
-identify raw.mat -c arm.yaml | copy or export it again
+identify raw.mat -c arm.yaml | export it again
+identify zero.mat -c arm.yaml | export it again
+identify log.zip -c arm.yaml | unpack it
+identify loop.csv -c arm.yaml | it is a link to a file that is missing
+identify log.csv ./log.csv -c arm.yaml | give each recording once
+identify log.csv -c arm.yaml --validation log.csv | give another one, or a part
+init effort.urdf | make it positive
 identify raw.mcap -c arm.yaml | {NO_BAG}
 identify empty.mcap -c arm.yaml | record again
 identify empty.npz -c arm.yaml | record again
@@ -299,6 +307,10 @@ def folder(tmp_path_factory):
     same = np.column_stack([table[:, :3], table[:, 1:3]])
     head = f'time,{COLUMNS},{EFFORTS}'
     np.savetxt(folder / 'same.csv', same, delimiter=',', comments='', header=head)
+    (folder / 'zero.mat').write_bytes(bytes(1 << 16))
+    (folder / 'loop.csv').symlink_to('loop.csv')
+    with zipfile.ZipFile(folder / 'log.zip', 'w') as archive:
+        archive.writestr('log.txt', 'time')
     (folder / 'raw').mkdir()
     for kind in ('csv', 'npz', 'parquet', 'mat', 'mcap', 'urdf', 'xacro', 'yaml'):
         (folder / f'raw.{kind}').write_bytes(RAW)
@@ -332,4 +344,4 @@ def test_a_wrong_use_is_one_sentence_with_the_remedy(folder, monkeypatch, capfd,
 
 
 def test_there_are_enough_of_them():
-    assert len(set(WRONG_USES)) >= 190
+    assert len(set(WRONG_USES)) >= 196

@@ -202,6 +202,12 @@ def build_model(root: ElementTree.Element) -> Any:
             if limit is None:
                 limit = ElementTree.SubElement(joint, 'limit')
             limit.attrib = {'effort': UNLIMITED, 'velocity': UNLIMITED, **limit.attrib}
+            for key in ('effort', 'velocity'):
+                if limit.attrib[key].lstrip().startswith('-'):
+                    raise ModelError(
+                        f'the {key} limit of joint {joint.get("name")} is {limit.attrib[key]} in '
+                        'the robot description: make it positive'
+                    )
             if joint.get('type') == 'continuous':
                 joint.set('type', 'revolute')
                 limit.attrib |= {'lower': f'-{UNLIMITED}', 'upper': UNLIMITED}

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ...exceptions import ConfigurationError, FEW, ModelError, shortened, UnknownNameError
 from ..finding_codes import finding
-from ..findings import Finding
+from ..findings import Finding, Severity
 from ..model.settings import RobotSettings
 from ..model.urdf_parsing import link_at, movable_names, MOVABLE_TYPES, parse_urdf
 
@@ -89,14 +89,17 @@ class JointTree:
 
     @cached_property
     def passive(self) -> tuple[str, ...]:
-        """Joints that have neither drive nor limits where most of the others have them."""
+        """Joints without drive or limits, where most have them, that carry none that has."""
         root, names = self._root, self.independent
         driven = {str(e.get('name')) for drive in root.iter('transmission') for e in drive.iter()}
         described = root.iterfind('ros2_control/joint[command_interface]')
         driven |= {str(joint.get('name')) for joint in described}
         least = MIN_DESCRIBED * len(names)
         most = [each for each in (driven, self._limited) if len(each & {*names}) >= least]
-        return tuple(name for name in names if any(name not in known for known in most))
+        without = {name for name in names if any(name not in known for known in most)}
+        carriers = (self.above(self.joints[k].parent) for k in names if k not in without)
+        without.difference_update(*carriers)  # a continuous joint need not have limits
+        return tuple(name for name in names if name in without)
 
     @cached_property
     def driven(self) -> tuple[str, ...]:
@@ -382,13 +385,18 @@ def select_joints(
                 'at rest, or ask for all by --joints where another publisher has it, or set '
                 f'robot.locked.{name} where it hardly matters'
             )
+    # Where grippers and other branches stand hardly acts on the arm.
+    chains = (arm for arm in _arms(tree)[0] if not set(joints).isdisjoint(arm))
+    carriers = (tree.above(tree.joints[name].parent) for name in joints)
+    near = {name for names in (*chains, *carriers) for name in names}
     for code, own in (
         ('locked_without_efforts', [k for k in missing if k in seen and k not in moved]),
         ('locked_though_moving', moved),
         ('joints_not_recorded', [k for k in missing if k not in seen]),
     ):
         if own:
-            notes.append(finding(code, own, positions=[places[k] for k in own]))
+            note = finding(code, own, positions=[places[k] for k in own])
+            notes.append(note.at(Severity.INFO) if near.isdisjoint(own) else note)
     if pairs := matching_names(missing, [k for k in recorded if k not in names]):
         described, names_of_log = zip(*pairs, strict=True)
         notes.append(finding('names_alike', described, recorded=names_of_log))

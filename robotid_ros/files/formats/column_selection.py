@@ -14,7 +14,7 @@ import numpy as np
 from ...core.finding_codes import finding
 from ...core.findings import Finding
 from ...core.setup.joint_choice import choose_arm, JointTree
-from ...exceptions import ModelError, RecordingError, shortened
+from ...exceptions import ModelError, MOST_NAMES, RecordingError, shortened
 from .column_names import (
     group,
     Key,
@@ -272,8 +272,6 @@ def _joints_of_numbers(
     return [joints[place] for place in counted]
 
 
-# Columns of a table that are looked at, for messages.
-MOST_COLUMNS = 64
 EXAMPLES = {
     'time': 't', 'position': 'q{i}', 'velocity': 'dq{i}', 'effort': 'tau{i}', COMMAND: 'q_des{i}',
 }  # fmt: skip
@@ -284,11 +282,11 @@ def missing(
 ) -> RecordingError:
     """Return the error for a table without a quantity: what its columns look like."""
     looks = []
-    for name, values in table.read(table.names[:MOST_COLUMNS]).items():
+    for name, values in table.read(table.names[:MOST_NAMES]).items():
         known = values[np.isfinite(values)]
         shown = f'{known.min():.5g} to {known.max():.5g}' if known.size else 'no numbers'
         looks.append(f'{name}: {shown}')
-    columns = shortened([*looks, *table.names[MOST_COLUMNS:]], MOST_COLUMNS)
+    columns = shortened([*looks, *table.names[MOST_NAMES:]], MOST_NAMES)
     if not table.has_header:
         return RecordingError(
             f"'{table.source}' has {len(table.names)} columns without names ({columns}): "

@@ -151,6 +151,8 @@ def read_npz(path: Path) -> ColumnTable:
         for name in archive.files:
             with contextlib.suppress(ValueError):  # objects of Python
                 arrays[name] = archive[name]
+    if not any(isinstance(array, np.ndarray) for array in arrays.values()):
+        raise RecordingError(f"'{path}' is an archive without arrays of NumPy: unpack it")
     return _table(path, dict(_numeric(arrays)))
 
 
