@@ -266,18 +266,18 @@ class Choice:
         )
 
     def _close_at_joints(self, penalty: Array, pull: float) -> None:
-        """Close the kinds that do not help a joint on its own folds, the least useful first."""
+        """Close the kinds that do not clearly help a joint on its own folds, the least first."""
         opened = np.flatnonzero(np.isfinite(penalty))
         for j, used in enumerate(self._used):
             while used[opened].any():
-                now, gains = self.errors(penalty, pull)[:, j], dict[int, float]()
+                without = dict[int, Array]()
                 for k in opened[used[opened]]:
                     used[k] = False
-                    without = self.errors(penalty, pull)[:, j]
+                    without[k] = self.errors(penalty, pull)[:, j] + TINY
                     used[k] = True
-                    gains[k] = float(np.log((without + TINY) / (now + TINY)).mean())
-                least = min(gains, key=lambda k: gains[k])
-                if gains[least] > LEAST_GAIN:
+                least = min(without, key=lambda k: float(np.log(without[k]).mean()))
+                now = self.errors(penalty, pull)[:, j] + TINY
+                if gains_clearly(now, without[least], KIND_ERRORS):
                     break
                 used[least] = False
 

@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.mixed.columns import KIND, KINDS
-from robotid_ros.core.mixed.variances import Fold, products, solve_delta, strongest
+from robotid_ros.core.mixed.variances import (
+    Choice,
+    Fold,
+    Grams,
+    products,
+    solve_delta,
+    strongest,
+)
 from robotid_ros.core.regression.least_squares import HOLD, Penalty, RIDGE
 from robotid_ros.core.regression.observation_system import BLOCKS, folds
 
@@ -186,3 +193,18 @@ def test_folds_are_blocks_of_time_and_outer_quarters():
 def test_every_kind_has_its_columns():
     assert len(KINDS) == len(set(KIND.tolist()))
     assert dataclasses.is_dataclass(Penalty)
+
+
+def test_a_kind_stays_open_only_at_joints_that_it_clearly_helps():
+    blocks = np.arange(N) // 25 == np.arange(BLOCKS)[:, None]
+    opened, penalty = np.zeros((20, JOINTS)), np.full(len(KINDS), np.inf)
+    penalty[0] = 0.1
+    for seed, own in enumerate(opened):
+        W, columns, Y, valid = rows(seed)
+        Y[0] += columns[0, :, 0]
+        grams = products(W, columns, Y, valid, blocks)
+        none = Grams(0.0 * grams.total, 0.0 * grams.folds, grams.count)
+        choice = Choice(grams, none, B, np.ones(JOINTS), None, np.eye(B), np.zeros(B))
+        choice._close_at_joints(penalty, 0.0)
+        own[:] = choice._used[:, 0]
+    assert opened[:, 0].all() and opened[:, 1:].mean() < 0.25
