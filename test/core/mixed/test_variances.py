@@ -7,14 +7,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.mixed.columns import KIND, KINDS
-from robotid_ros.core.mixed.variances import (
-    Choice,
-    Fold,
-    Grams,
-    products,
-    solve_delta,
-    strongest,
-)
+from robotid_ros.core.mixed.variances import Choice, Fold, Grams, products, solve_delta, strongest
 from robotid_ros.core.regression.least_squares import HOLD, Penalty, RIDGE
 from robotid_ros.core.regression.observation_system import BLOCKS, folds
 
