@@ -76,7 +76,7 @@ wheel: venv
 	@$(VENV)/bin/python benchmarks/wheel.py
 
 golden: venv
-	OPENBLAS_NUM_THREADS=1 $(VENV)/bin/python test/golden/test_golden.py
+	OPENBLAS_NUM_THREADS=1 PYTHONPATH=test/tools $(VENV)/bin/python test/golden/test_golden.py
 
 oldest:
 	@bash .ci/environment.sh $(OLDEST) oldest

@@ -21,7 +21,6 @@ import argparse
 import contextlib
 import dataclasses
 from functools import partial
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -92,12 +91,6 @@ def run(args: argparse.Namespace) -> shared.Outcome:
         raise ConfigurationError(
             'an identification from commands is not validated on torques: leave out --validation '
             'and --validation-part'
-        )
-    whole = args.validation and not args.validation_part
-    if whole and os.path.realpath(args.validation) in map(os.path.realpath, args.bag):
-        raise ConfigurationError(
-            '--validation names a recording that is identified: give another one, or a part by '
-            '--validation-part'
         )
     if commanded:
         progress.plan(SERVO_STEPS)

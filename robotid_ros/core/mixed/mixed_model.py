@@ -38,9 +38,9 @@ LEAST_LENGTH = 1e-6
 # 0.3, 17 % were expected of what 6 s of a UR10 leave of the rest, 28 %.
 DOUBT = 1.0
 # Friction before the data, over a joint's efforts, which are a share of the largest at least; at
-# the speed of the motion, or a share of the joint's limit at least. It weighs as much as one row:
-# with 3, Coulomb friction and offset of short motions cancel.
-FRICTION, LEAST_EFFORT, LEAST_SPEED = 0.3, 0.1, 0.1
+# the speed of the motion, or a share of the joint's limit at least. As large as they are: with 3,
+# Coulomb friction and offset of short motions cancel.
+FRICTION, LEAST_EFFORT, LEAST_SPEED = 1.0, 0.1, 0.1
 ROUNDING = 1e-12  # an eigenvalue over the largest that is none
 # Radius of gyration of a body [m] between which that of the description counts, and its mass over
 # the mean one at least: what is known of a body is some share of its mass, as far as it reaches.
