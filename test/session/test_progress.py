@@ -2,6 +2,7 @@
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus
 import numpy as np
@@ -50,6 +51,19 @@ def start_followed(session: Session, trajectory: Path, **until: object) -> None:
     session.ready('excitation', 'recorder', 'identification')
     session.client.call_trigger('excitation/start')
     session.until('excitation', 'exciting')
+
+
+def start_without_identification(session: Session, trajectory: Path, **excitation: Any) -> None:
+    """Start a session that ends when enough is known, as the test will say."""
+    asked = {'excitation.periods': LONG, 'excitation.until.prediction': 0.02, **excitation}
+    session.start(
+        *('simulated_robot', 'excitation', 'recorder'),
+        excitation={'excitation.trajectory': str(trajectory), **asked},
+        recorder={'recorder.folder': str(session.folder)},
+    )
+    session.robot.wait()
+    session.ready('excitation', 'recorder')
+    session.client.call_trigger('excitation/start')
 
 
 @pytest.mark.slow
@@ -101,19 +115,8 @@ def test_the_next_motion_is_for_what_is_unknown(session: Session, designed: Desi
     client.node.create_subscription(
         JointTrajectory, 'excitation/reference', references.append, LATCHED
     )
-    session.start(
-        *('simulated_robot', 'excitation', 'recorder'),
-        excitation={
-            'excitation.trajectory': str(write_design(session.folder / 'slow.yaml', plan)),
-            'excitation.periods': LONG,
-            'excitation.iterations': 12,
-            'excitation.until.prediction': 0.02,
-        },
-        recorder={'recorder.folder': str(session.folder)},
-    )
-    session.robot.wait()
-    session.ready('excitation', 'recorder')
-    client.call_trigger('excitation/start')
+    path = write_design(session.folder / 'slow.yaml', plan)
+    start_without_identification(session, path, **{'excitation.iterations': 12})
 
     def told() -> bool:
         """Say what the identification says: damaged first, then right, at last that it is all."""
@@ -150,18 +153,7 @@ def test_the_next_motion_is_for_what_is_unknown(session: Session, designed: Desi
 def test_a_session_ends_when_enough_is_known(session: Session, trajectory: Path):
     client = session.client
     progress = client.node.create_publisher(DiagnosticStatus, 'identification/progress', LATCHED)
-    session.start(
-        *('simulated_robot', 'excitation', 'recorder'),
-        excitation={
-            'excitation.trajectory': str(trajectory),
-            'excitation.periods': LONG,
-            'excitation.until.prediction': 0.02,
-        },
-        recorder={'recorder.folder': str(session.folder)},
-    )
-    session.robot.wait()
-    session.ready('excitation', 'recorder')
-    client.call_trigger('excitation/start')
+    start_without_identification(session, trajectory)
 
     def told() -> bool:
         """Say what the identification says, which may be busy: enough is known at once."""
