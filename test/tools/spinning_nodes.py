@@ -25,5 +25,7 @@ def spinning_nodes(domain, values, *kinds, **options):
     for node in reversed(nodes):
         node.close()
     spinning.end()
+    for node in (*nodes, client):
+        node.destroy_node()
     rclpy.try_shutdown(context=context)
     assert not spinning.failures, spinning.failures

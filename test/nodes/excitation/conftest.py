@@ -40,6 +40,8 @@ def executor(domain: int) -> Iterator[SingleThreadedExecutor]:
     spinning = SpinThread(executor)
     yield executor
     spinning.end()
+    for node in executor.get_nodes():
+        node.destroy_node()
     rclpy.try_shutdown(context=context)
 
 
