@@ -12,10 +12,11 @@ from ..arrays import Array
 from .robot import PINOCCHIO_ORDER
 
 Mask = npt.NDArray[np.bool_]
-BLOCK_SIZE = 1024  # samples whose vectors stay in the processor's cache, and calls are few
-# Columns of a link by what they act through: inertias and first moments turn, first moments and
-# the mass slide.
-TURNING, SLIDING = 9, 6
+BLOCK_SIZE = 2048  # samples whose vectors stay in the processor's cache, and calls are few
+# Columns of a link by what they act through: inertias turn, first moments turn and slide, the mass
+# slides.
+INERTIAS, MOMENTS, MASS = slice(6), slice(6, 9), slice(9, 10)
+UPPER = np.triu_indices(3)  # the entries of a symmetric matrix that differ
 
 
 def _body_tensors() -> tuple[Array, Array]:
@@ -38,8 +39,8 @@ class _Joint(NamedTuple):
     """
     A joint of one velocity; vectors of its link are in a frame whose z axis is the joint's.
 
-    Torques and forces, (9, 3, 15) and (4, 3, 15) of the link's parameters, go by the motion: the
-    derivative of ω, the acceleration, and the products of ω's components.
+    Of levers, the first is of the place p of the joint among its parent's vectors at position 0,
+    the second of what is added to p per position. A product is one of two components of ω.
     """
 
     parent: int  # its parent's number, −1 for the base
@@ -47,10 +48,11 @@ class _Joint(NamedTuple):
     slides: bool  # along its axis, not about it
     frame: Array  # (3, 3) from the frame of the vectors to that of the link's parameters
     rotation: Array  # (3, 3) to the frame of the vectors from that of the parent's, at position 0
-    lever: Array  # (3, 3) `rotation` times − p ×, p the joint's place among the parent's vectors
-    slide: Array  # (3, 3) the same of what is added to p per position
-    torques: Array
-    forces: Array
+    levers: Array  # (2, 3, 3) `rotation` times − p ×
+    circling: Array  # (2, 3, 6) `rotation` times ω × (ω × p), by the parent's products
+    # (10, 2, 3, 12) force and torque per parameter of the link, by the derivative of ω, the
+    # acceleration and the products.
+    wrenches: Array
 
 
 # Of each model that is in use: of a few samples they would take longer than everything else.
@@ -61,35 +63,76 @@ class LinkColumns:
     """Columns of one link over a block of samples, in rows of the chain of joints that move it."""
 
     def __init__(
-        self, link: int, joint: _Joint, samples: slice, vectors: Array, chosen: tuple[Array, Array]
+        self, link: int, joint: _Joint, parts: list[Array], memory: Array, wrenches: Array
     ) -> None:
-        self.link, self.chain, self.samples = link, joint.chain, samples
-        self._slides, self._vectors = joint.slides, vectors
-        m = len(self.chain)
-        spin = vectors[:, m + 1]
-        motion = [vectors[:, m + 2], vectors[:, m], (spin[:, None] * spin).reshape(9, -1)]
-        both = np.concatenate(motion)
-        self._torques, self._forces = (
-            (x.reshape(-1, len(both)) @ both).reshape(len(x), 3, both.shape[1]) for x in chosen
-        )
+        self.link, self.chain, self.samples = link, joint.chain, slice(0)
+        self._joint, size = joint, memory.shape[1]
+        # Vectors: s_v from its own joint down to the first one of its chain, the acceleration less
+        # gravity, ω, its derivative, and s_ω from the first joint up to its own. Then what the
+        # joint's `wrenches` are linear in.
+        self.state = memory[12:].reshape(3, -1, size), memory[:12]
+        self.state[0][2, 0 if joint.slides else -1] = 1.0
+        # Each with its wrenches: torques of inertias, both of first moments, forces of the mass.
+        ends = np.cumsum([part.size // 12 for part in parts])
+        each = np.split(wrenches[: ends[-1]], ends[:-1])
+        self._parts = [
+            (part.reshape(-1, 12), wrench.reshape(*part.shape[:-1], size))
+            for part, wrench in zip(parts, each, strict=True)
+        ]
+
+    def move(self, parent: tuple[Array, Array], motion: Array, scratch: Array) -> None:
+        """Take the link to a block of its joint's motion (3, N), after its parent."""
+        joint, m, (known, features), (q, dq, ddq) = self._joint, len(self.chain), parent, motion
+        inner = self.state[0][:, 1:-1]
+        np.matmul(joint.rotation, known.reshape(3, -1), out=inner.reshape(3, -1))
+        # x × lever of the derivative of ω and of each s_ω moves what is linear.
+        turning, products = known[:, m + 1 :].reshape(3, -1), features[6:]
+        arms = scratch[: turning.size].reshape(3, m, -1)
+        np.matmul(joint.levers[0], turning, out=arms.reshape(3, -1))
+        arms[:, 0] += joint.circling[0] @ products
+        if joint.slides:
+            arms += (joint.levers[1] @ turning).reshape(arms.shape) * q
+            arms[:, 0] += (joint.circling[1] @ products) * q
+        inner[:, m - 1 :: -1] += arms
+        acceleration, spin, change = inner[:, m - 1 : m + 2].swapaxes(0, 1)
+        if joint.slides:
+            acceleration[0] += 2.0 * spin[1] * dq
+            acceleration[1] -= 2.0 * spin[0] * dq
+            acceleration[2] += ddq
+        else:
+            plane = inner[:2]
+            turned = scratch[: plane.size].reshape(plane.shape)
+            np.multiply(plane, np.sin(q), out=turned)
+            plane *= np.cos(q)
+            plane[0] += turned[1]
+            plane[1] -= turned[0]
+            change[0] += spin[1] * dq
+            change[1] -= spin[0] * dq
+            change[2] += ddq
+            spin[2] += dq
+        features = self.state[1]
+        features[:3], features[3:6] = change, acceleration
+        for k, first in enumerate((6, 9, 11)):
+            np.multiply(spin[k], spin[k:], out=features[first : first + 3 - k])
+        for part, wrench in self._parts:
+            np.matmul(part, features, out=wrench.reshape(-1, len(q)))
 
     def fill(self, place: int, out: Array) -> None:
         """Write the wanted columns (c, N) of the joint at a place of the chain."""
-        m, turning = len(self.chain), len(self._torques)
-        # The first moments turn and slide: they come last of the ones and first of the others.
-        sliding = out[len(out) - len(self._forces) :]
+        m, count = len(self.chain), out.shape[1]
+        turning, both, sliding = (wrench[..., :count] for _, wrench in self._parts)
+        first, last = len(turning), len(turning) + len(both)
         if self.chain[place] == self.link:  # its own joint moves along or about one axis
-            out[:] = 0.0
-            if self._slides:
-                sliding[:] = self._forces[:, 2]
-            else:
-                out[:turning] = self._torques[:, 2]
+            slides = self._joint.slides
+            out[:first] = 0.0 if slides else turning[:, 2]
+            out[first:last] = both[:, 0 if slides else 1, 2]
+            out[last:] = sliding[:, 2] if slides else 0.0
             return
-        turn, slide = self._vectors[:, m + 3 + place], self._vectors[:, m - 1 - place]
-        out[turning:] = 0.0
-        np.einsum('ckb,kb->cb', self._torques, turn, out=out[:turning])
-        if len(sliding):
-            sliding += np.einsum('ckb,kb->cb', self._forces, slide)
+        # Its s_v and s_ω.
+        pair = self.state[0][:, m - 1 - place : m + 4 + place : 2 * place + 4, :count]
+        np.einsum('ckb,kb->cb', turning, pair[:, 1], out=out[:first])
+        np.einsum('cskb,ksb->cb', both, pair, out=out[first:last])
+        np.einsum('ckb,kb->cb', sliding, pair[:, 0], out=out[last:])
 
 
 def inertial_columns(
@@ -105,32 +148,38 @@ def inertial_columns(
     of n joints, and the `wanted` (n, 10) parameters of each link; with `values` (n, 10) of these,
     a link has one column, the sum of all times these.
     """
-    joints = _joints(model)
-    chosen = []
+    joints, parts = _joints(model), list[list[Array]]()
     for number, joint in enumerate(joints):
-        own = wanted[number]
-        both = joint.torques[own[:TURNING]], joint.forces[own[SLIDING:]]
-        if values is not None:
-            parts = zip((values[number, :TURNING], values[number, SLIDING:]), both, strict=True)
-            torques, forces = ((x @ y.reshape(len(x), -1)).reshape(1, 3, 15) for x, y in parts)
-            both = torques, forces
-        chosen.append(both)
-    size = 0
-    for start in range(0, len(q), BLOCK_SIZE):
-        samples = slice(start, min(start + BLOCK_SIZE, len(q)))
-        # The memory of blocks: to get it anew for each would take longer than to fill it.
-        if size != samples.stop - start:
-            size = samples.stop - start
-            vectors = [np.empty((3, 3 + 2 * len(joint.chain), size)) for joint in joints]
-            scratch = np.empty((2, max((x.size for x in vectors), default=0)))
-            base = np.zeros((3, 3, size))
-            base[:, 0] = -np.array(model.gravity.linear)[:, None]
-        motion = [np.ascontiguousarray(x[samples].T) for x in (q, dq, ddq)]
-        for number, joint in enumerate(joints):
-            known = vectors[joint.parent] if joint.parent >= 0 else base
-            _move(joint, known, [x[number] for x in motion], vectors[number], scratch)
-            if wanted[number].any():
-                yield LinkColumns(number, joint, samples, vectors[number], chosen[number])
+        wrenches, own = joint.wrenches, wanted[number]
+        if values is not None:  # of one column, which turns and slides
+            wrenches, own = np.zeros_like(wrenches), np.arange(10) == MOMENTS.start
+            wrenches[MOMENTS.start] = np.tensordot(values[number], joint.wrenches, 1)
+        turning, both, sliding = (wrenches[k][own[k]] for k in (INERTIAS, MOMENTS, MASS))
+        parts.append([turning[:, 1], both, sliding[:, 0]])
+    if not len(q):
+        return
+    count = -(-len(q) // BLOCK_SIZE)
+    size = -(-len(q) // count)  # of all blocks but the last one
+    # One piece of memory for all blocks: to get it anew would take longer than to fill it.
+    lengths = [12 + 3 * (3 + 2 * len(joint.chain)) for joint in joints]
+    lengths += [max((sum(x.size // 12 for x in each) for each in parts), default=0)]
+    lengths += [max(lengths)]
+    *own, wrenches, scratch = np.split(np.zeros((sum(lengths), size)), np.cumsum(lengths[:-1]))
+    base = np.zeros((3, 3, size)), np.zeros((12, size))
+    base[0][:, 0] = -np.array(model.gravity.linear)[:, None]
+    made = zip(joints, parts, own, strict=True)
+    links = [LinkColumns(k, *each, wrenches) for k, each in enumerate(made)]
+    motion = np.zeros((3, len(joints), size))
+    for start in range(0, len(q), size):
+        samples = slice(start, min(start + size, len(q)))
+        for x, whole in zip(motion, (q, dq, ddq), strict=True):
+            x[:, : samples.stop - start] = whole[samples].T
+        for link, joint in zip(links, joints, strict=True):
+            parent = links[joint.parent].state if joint.parent >= 0 else base
+            link.move(parent, motion[:, link.link], scratch.ravel())
+            link.samples = samples
+            if wanted[link.link].any():
+                yield link
 
 
 def _joints(model: Any) -> list[_Joint]:
@@ -149,54 +198,19 @@ def _joints(model: Any) -> list[_Joint]:
         frame = np.column_stack([other, np.cross(along, other), along])
         before = result[parent].frame if parent >= 0 else np.eye(3)
         rotation = (place.rotation @ frame).T @ before
-        moves = place.translation, place.rotation @ axis[:3]
-        lever, slide = (-rotation @ pinocchio.skew(before.T @ x) for x in moves)
+        moves = np.array([place.translation, place.rotation @ axis[:3]]) @ before
+        levers = np.array([-rotation @ pinocchio.skew(x) for x in moves])
+        # ω × (ω × p) = ω (ω·p) − p (ω·ω).
+        i, j = UPPER
+        circling = np.eye(3)[:, i] * moves[:, None, j] - (i == j) * moves[:, :, None]
+        circling += (i != j) * np.eye(3)[:, j] * moves[:, None, i]
         chain = np.append(result[parent].chain if parent >= 0 else [], number).astype(np.intp)
-        tensor = np.concatenate([LINEAR[3:], LINEAR[:3], QUADRATIC[3:, 3:].reshape(9, 60)])
-        tensor[:3], tensor[3:6] = frame.T @ tensor[:3], frame.T @ tensor[3:6]
-        tensor[6:] = np.kron(frame, frame).T @ tensor[6:]
-        wrench = tensor.reshape(15, 2, 3, 10)[..., PINOCCHIO_ORDER]
-        force, torque = np.einsum('fwip,ij->wpjf', wrench, frame)
-        tensors = np.ascontiguousarray(torque[:TURNING]), np.ascontiguousarray(force[SLIDING:])
-        result.append(_Joint(parent, chain, slides, frame, rotation, lever, slide, *tensors))
+        linear = [frame.T @ LINEAR[3:], frame.T @ LINEAR[:3]]
+        quadratic = np.einsum('ka,lb,klf->abf', frame, frame, QUADRATIC[3:, 3:])
+        products = quadratic[i, j] + (i != j)[:, None] * quadratic[j, i]
+        wrench = np.concatenate([*linear, products]).reshape(12, 2, 3, 10)[..., PINOCCHIO_ORDER]
+        wrenches = np.ascontiguousarray(np.einsum('fwip,ij->pwjf', wrench, frame))
+        parts = rotation, levers, rotation @ circling, wrenches
+        result.append(_Joint(parent, chain, slides, frame, *parts))
     _known[model] = result
     return result
-
-
-def _move(joint: _Joint, known: Array, motion: list[Array], out: Array, scratch: Array) -> None:
-    """
-    Fill in the vectors `out` (3, 3 + 2 m, N) of a link from those of its parent.
-
-    They are s_v from its own joint down to the first one of its chain, the acceleration less
-    gravity, ω, its derivative, and s_ω from the first joint up to its own. `scratch` is memory of
-    twice that size.
-    """
-    (q, dq, ddq), m = motion, len(joint.chain)
-    flat = known.reshape(3, -1)
-    moved, arms = (x[: known.size].reshape(known.shape) for x in scratch)
-    np.matmul(joint.rotation, flat, out=moved.reshape(3, -1))
-    np.matmul(joint.lever, flat, out=arms.reshape(3, -1))
-    if joint.slides:
-        arms += (joint.slide @ flat).reshape(known.shape) * q
-    # x × lever of the derivative of ω and of each s_ω moves what is linear.
-    moved[:, m - 1 :: -1] += arms[:, m + 1 :]
-    moved[:, m - 1] += np.cross(moved[:, m], arms[:, m], axis=0)
-    acceleration, spin, change = out[:, m : m + 3].swapaxes(0, 1)
-    out[:, 0], out[:, -1] = 0.0, 0.0
-    out[2, 0 if joint.slides else -1] = 1.0
-    inner = out[:, 1:-1]
-    if joint.slides:
-        inner[:] = moved
-        acceleration[0] += 2.0 * spin[1] * dq
-        acceleration[1] -= 2.0 * spin[0] * dq
-        acceleration[2] += ddq
-        return
-    turned = np.multiply(moved[:2], np.sin(q), out=arms[:2])
-    np.multiply(moved[:2], np.cos(q), out=inner[:2])
-    inner[0] += turned[1]
-    inner[1] -= turned[0]
-    inner[2] = moved[2]
-    change[0] += spin[1] * dq
-    change[1] -= spin[0] * dq
-    change[2] += ddq
-    spin[2] += dq
