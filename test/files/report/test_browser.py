@@ -78,6 +78,7 @@ def test_a_page_opens_without_complaint_and_fits_a_phone(opened, name):
     assert held
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('scheme', ['light', 'dark'])
 def test_axe_finds_nothing_serious(opened, scheme):
     for name in ('two', 'comparison', 'design'):
