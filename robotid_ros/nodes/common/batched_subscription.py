@@ -89,6 +89,12 @@ class BatchedSubscription:
         """Whether somebody publishes."""
         return bool(self._subscription.get_publisher_count())
 
+    @property
+    def publishers(self) -> frozenset[bytes]:
+        """Who publishes: nobody is the same as before after it was started anew."""
+        infos = self._node.get_publishers_info_by_topic(self.topic)
+        return frozenset(bytes(info.endpoint_gid) for info in infos)
+
     def take_serialized(self) -> Iterator[SerializedMessage]:
         """Take what has arrived, oldest first; of a flood no more than the queue holds."""
         handle = self._subscription.handle

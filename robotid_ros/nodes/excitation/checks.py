@@ -11,6 +11,7 @@ Every check of a moving robot: what is watched, its bound, and what is said.
 | controller's states: age, tracking | `stale_after`, `tracking_error` | `Watchdog` |
 | controller's speed scaling | 10 to 100 %, pauses of 5 s | `SpeedScaling` of the adapter |
 | controller's reference | the motion that was sent, `tracking_error` | `ReferenceWatch` |
+| simulated clock | set by 3 s ahead, or back | `ClockWatch` |
 | controller's gains | those of the beginning | `GainWatch` |
 | recorder | says that it writes, every 0.5 s | `RecorderWatch` |
 | sessions, goals and commands of others | none | `OtherClients` |
@@ -32,6 +33,8 @@ from diagnostic_msgs.msg import DiagnosticStatus
 import numpy as np
 from numpy.typing import NDArray
 from rcl_interfaces.msg import ParameterEvent
+from rclpy.clock import JumpThreshold
+from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.parameter import parameter_value_to_python
 from std_msgs.msg import String
@@ -73,6 +76,8 @@ AT_END = 1e-6  # the controller's reference rests where it is sent to, up to rou
 # differ: whoever steps the system's clock moves the stamps, which the recorder tells.
 PERIOD, PERSISTENCE = 0.1, 0.25
 LATE = 0.05  # what stamps and the estimated start may be off [s]
+# Steps of a simulated clock that was set [s]: on a busy machine a fast one is seen to step ahead.
+CLOCK_STEPS = 3.0, -0.1
 # Every node tells here of its parameters, those that change among them.
 EVENTS, GAINS = '/parameter_events', 'gains.'
 HEARTBEAT = 'recorder/heartbeat'
@@ -479,6 +484,28 @@ class GainWatch:
                         f"{name} of '{self._controller}' was changed from {before} to "
                         f'{value} during the session: run it again with gains that stay'
                     )
+
+
+class ClockWatch:
+    """Hears of a simulated clock that is set: what moves by its time moves on elsewhere."""
+
+    def __init__(self, node: Node):
+        forward, back = (Duration(seconds=seconds) for seconds in CLOCK_STEPS)
+        threshold = JumpThreshold(min_forward=forward, min_backward=back, on_clock_change=False)
+        self._steps = list[int]()
+
+        def hear(jump: Any) -> None:
+            self._steps.append(jump.delta.nanoseconds)
+
+        jumps = node.get_clock().create_jump_callback(threshold, post_callback=hear)
+        self.close = jumps.unregister
+
+    def check(self) -> None:
+        """Check that it was not set since the beginning."""
+        for step in self._steps:
+            raise RobotStateError(
+                f"'/clock' was set by {step * 1e-9:+.2f} s: let it run on during a session"
+            )
 
 
 class RecorderWatch:

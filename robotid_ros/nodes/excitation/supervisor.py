@@ -107,7 +107,7 @@ class Supervisor:
         self.context, self._settings = context, context.settings
         self._joints, node = context.robot.joints, context.node
         self._tracking = context.per_joint('tracking_error')
-        self._latest_stamp = 0
+        self._latest_stamp, self._publishers = 0, frozenset[bytes]()
         self._watchdog: checks.Watchdog | None = None
         self._malformed_told = False
         self.holds_itself = False  # and stands still once its controller is deactivated
@@ -119,6 +119,7 @@ class Supervisor:
             hold = ends.enter_context
             self.others = hold(closing(checks.OtherClients(node, controller)))
             self.gains = hold(closing(checks.GainWatch(node, controller)))
+            self._clock = hold(closing(checks.ClockWatch(node)))
             self.recorder: checks.RecorderWatch | None = None
             if self._settings.require_recorder:
                 self.recorder = hold(closing(checks.RecorderWatch(node, context.session)))
@@ -141,6 +142,8 @@ class Supervisor:
         """Check states and recorder before anything moves, as they are now."""
         self._discard()
         streams = self._joint_states, self._states
+        if not self._goals:  # its parameters are read now, and nothing has moved with others
+            self._publishers = self._states.publishers
         self._watchdog = check_states(streams, self.context.robot, self._settings)
         if not self._watchdog.effort_reported:
             self.context.node.get_logger().warning(
@@ -184,6 +187,10 @@ class Supervisor:
 
     def run(self, points: Waypoints, phase: GoalPhase, parts: Sequence[Piece] = ()) -> MotionClock:
         """Run one motion to its end under watch, whole or in pieces; cancel it on any trouble."""
+        if not self._publishers <= self._states.publishers:
+            name = self.context.controller.name
+            why = 'its parameters may be others, run the session again'
+            raise ControllerError(f"'{name}' was started anew since it was checked: {why}")
         self._discard()
         self._goals.clear()
         goal: TrajectoryGoal | None = None
@@ -260,6 +267,7 @@ class Supervisor:
         """Check everything but the robot's own state."""
         if self.context.stop.is_set():
             raise RobotStateError('stopped by request')
+        self._clock.check()
         self.guardian.check()
         self.others.check_messages()
         self.gains.check()

@@ -88,6 +88,25 @@ def test_a_goal_is_cancelled_though_the_one_that_was_to_replace_it_never_came(
 
 
 @pytest.mark.ros
+def test_a_goal_that_no_controller_knows_is_no_alarm(
+    domain: int, node: Node, capfd: pytest.CaptureFixture
+):
+    def cancel(_: CancelGoal.Request, answer: CancelGoal.Response) -> CancelGoal.Response:
+        answer.return_code = answer.ERROR_UNKNOWN_GOAL_ID
+        return answer
+
+    node.create_service(CancelGoal, SERVICES[0], cancel)
+    guardian = Guardian(*SERVICES, domain)
+    guardian.wait_ready(120.0)
+    guardian.set_goal(uuid.uuid4())
+    guardian.close()
+    # As long as the goal may still be on its way.
+    wait_until(lambda: not guardian.is_running, 'the guardian ends', deadline=25.0)
+    said = capfd.readouterr().err
+    assert 'its motion was cancelled' in said and 'FATAL' not in said
+
+
+@pytest.mark.ros
 def test_a_client_that_does_not_watch_is_told_so(domain: int, controller: Controller):
     guardian = Guardian(*SERVICES, domain)
     guardian.wait_ready(120.0)

@@ -180,3 +180,16 @@ def test_a_controller_that_was_deactivated_before_a_motion_is_told_from_one_that
     driver.active = False
     with pytest.raises(ControllerError, match='publishes no state any more: it was deactivated'):
         supervisor.run(points, GoalPhase(State.APPROACHING, ''))
+
+
+def test_no_motion_begins_with_a_controller_that_was_started_anew(
+    monitor: Supervisor, robot: Robot, driver: Driver, node: Node
+):
+    driver.close()
+    node.destroy_publisher(driver._controller)
+    again = Driver(node)
+    points = point_to_point(robot.joints, *np.eye(2), np.ones(2), np.ones(2))
+    wait_until(lambda: monitor.wait_for_reference() is not None, 'it holds the robot')
+    with pytest.raises(ControllerError, match=r"'arm_controller' was started anew since"):
+        monitor.run(points, GoalPhase(State.APPROACHING, ''))
+    again.close()
