@@ -49,8 +49,8 @@ SHARED = {
     'tried': '[[ (tried with {tried_with}: residual of {tried_on} on parts that were not fitted '
     '{before:.3p} → {after:.3p})]]',
     'unexplained': 'The model leaves {residual:.0%} of the effort of {joint} unexplained',
-    'explains': 'explains {share:.0%} of what the joint alone leaves (residual on parts that were '
-    'not fitted {before:.2p} → {after:.2p})',
+    'explains': 'explains {share:.0%} of this (residual on parts that were not fitted {before:.2p} '
+    '→ {after:.2p})',
     'biased': 'The model lacks a torque that the robot has: parameters of this and other joints '
     'are biased.',
     'changes': '[[{joints} {shares:+.0%} from {since:.1f} s on]]'
@@ -117,8 +117,9 @@ F125 damaged_parts: Damaged parts of '{file}' were left out: {parts}, with {coun
   joint that moved then are less certain.
 F126 messages_left_out: {count} messages of {topic} were left out: {reason} DO Correct the
   publisher WHY Something publishes what is no joint state.
-F127 write_ahead_log: '{file}' was not merged DO Run sqlite3 {database} .dump to merge it WHY Its
-  messages, the last ones, are missing.
+F127 write_ahead_log: '{file}' was not merged into its database: its messages, the last ones, are
+  not read DO Run: sqlite3 {database} 'PRAGMA wal_checkpoint(TRUNCATE)' WHY A recorder that was
+  killed leaves its last messages in this file.
 F128 options_of_tables: --columns, --units and --rate are of tables: they do not act on a bag DO If
   its efforts are no torques, set robot.drive_gain WHY A bag says itself what its fields are, but
   not the unit of its efforts.
@@ -128,7 +129,7 @@ F129 topic_chosen info: The joint states of {topic} count, not those of {others}
 F131 no_stamps: The joint states carry no stamps: the times of reception count DO Let the publisher
   stamp its messages WHY Times of reception jitter and are late, which blurs accelerations.
 F132 commands_as_efforts info: The joint states report {what} of {joints}: the controller's
-  commands are taken for it WHY A drive that does not follow its command, by friction or a limit,
+  commands are used instead WHY A drive that does not follow its command, by friction or a limit,
   makes parameters wrong.
 F133 efforts_of_topic info: The efforts are those of {topic} WHY Measured currents or torques may
   be published elsewhere than joint states.
@@ -155,8 +156,8 @@ F202 stamps_far_off: {count} samples with stamps far off were left out DO Check 
   clock of the stamps fails at times.
 F203 clock_drifts: The stamps span {stamped:.1f} s, the reception of their messages {received:.1f}
   s ({share:+.0%}) MEANS This is right if a bag was replayed at another speed. Else the clock of
-  the stamps is wrong, and inertias by {inertia:.0%} DO Record with stamps of the system clock WHY
-  Velocities are off by as much as the stamps, inertias by twice that.
+  the stamps is wrong, and inertias are wrong by {inertia:.0%} DO Record with stamps of the system
+  clock WHY Velocities are off by as much as the stamps, inertias by twice that.
 F204 simulated_time info: The stamps span {stamped:.1f} s of simulated time, the reception of their
   messages {received:.1f} s ({share:+.0%}) WHY This is right if the simulation was not as fast as
   real time.
@@ -166,8 +167,8 @@ F205 stamps_rounded info: {count} samples have the stamp of the one before: the 
 F239 clock_starved info: {share:.0%} of the samples have the stamp of the one before, from a clock
   that lagged: the motion tells their times, at {rate:.4g} Hz DO Use a lower real-time factor WHY
   Velocities and positions that fit together say how much time lies between them.
-F206 stamps_jitter info: The stamps jitter by {jitter:.2f ms}, the samples have {share:.0%} of its
-  variance: the rest was taken out WHY Stamps that are off the samples make accelerations noisy.
+F206 stamps_jitter info: The stamps jitter by {jitter:.2f ms}. The samples have {share:.0%} of this
+  variance, the rest was removed WHY Stamps that are off the samples make accelerations noisy.
 F207 samples_not_finite info: {count} samples that are not numbers were left out WHY A sensor or a
   bus fails at times.
 F208 stamps_repeated info: {count} samples with repeated or older stamps were left out WHY The same
@@ -178,7 +179,7 @@ F210 samples_repeated info: {count} samples repeat the one before them: they are
   driver that hangs publishes its last state again.
 F211 angles_unwrapped info: The position of {joints} jumps by 2π: it is unwrapped WHY Encoders of
   one turn start again.
-F212 gaps_interpolated: Messages are missing all over, {rate:.3g} come in a second: gaps of up to
+F212 gaps_interpolated: Messages are missing throughout, {rate:.3g} a second arrive: gaps of up to
   {longest:.2f} s were interpolated DO Record without losses for better accelerations WHY
   Accelerations within the gaps are guessed.
 F213 gap_left_out info: Nothing was recorded for {duration:.2f} s in {count} gaps, the first at
@@ -208,22 +209,22 @@ F225 joint_delay: The effort of {joint} is {delay:.0f ms} ± {sigma:.0f ms} behi
   others {common:.0f ms}: its delay is not removed MEANS Its friction is doubtful DO Record all
   efforts from one clock
 F226 uncertain_times: The stamps jitter by {jitter:.2f ms}, and the times of the samples are known
-  to {left:.2f ms} only MEANS {parameter} may be off by {change:.2g} {unit} for that, {ratio:.1f}
-  times what noise does. σ counts it DO Record on a quiet machine, or give the process that reads
-  the drives a real-time priority and a real-time kernel WHY An error of time is an error of
-  velocity and acceleration.
+  to {left:.2f ms} only MEANS {parameter} may be off by {change:.2g} {unit} because of this,
+  {ratio:.1f} times the effect of noise. σ includes it DO Record on a quiet machine, or give the
+  process that reads the drives a real-time priority and a real-time kernel WHY An error of time is
+  an error of velocity and acceleration.
 F227 long_recording info: A long recording: residuals and torques shown are of[[ {count}]] parts of
   it, the fit is of all WHY Rows of a long recording do not fit into memory.
 F228 logs_together info: {count} logs were identified together: {logs} WHY Logs add up where
   nothing but the motion differs.
 F230 effort_dead_zone: The effort of {joint} reads 0 below {least:.3g}, in {share:.1%} of the
-  samples: these are left out DO Record efforts of a drive without a dead zone, or larger ones WHY
-  What reads 0 is not 0, and would count as friction.
+  samples: these are left out DO Record a motion that loads {joint} more WHY What reads 0 is not 0,
+  and would count as friction.
 # F3: motion
-F301 hardly_moved: {joint} hardly moved ({share:.0%} of the time) DO Record a motion that moves it,
-  or name it in robot.locked WHY Of a joint at rest, friction takes any value.
-F302 one_way: {joint} turned one way only ({share:.1%} of its motion the other way) MEANS Its
-  Coulomb friction and its offset are told apart by assumption only, their sum is identified DO
+F301 hardly_moved: {joint} moved only {share:.0%} of the time DO Record a motion that moves it, or
+  name it in robot.locked WHY Of a joint at rest, friction takes any value.
+F302 one_way: {joint} turned one way only ({share:.1%} of its motion the other way) MEANS Only the
+  sum of its Coulomb friction and its offset is identified. How it is split is an assumption DO
   Record a motion that turns it both ways WHY At one sign of the velocity, Coulomb friction is a
   constant torque, as an offset is.
 F303 beyond_limits error: {joint} was recorded from {low:.4g} to {high:.4g}, outside of its limits
@@ -235,8 +236,8 @@ F304 locked_without_efforts info: [[{joints} stood at {positions:.4g}]], without
   they are.
 F305 locked_though_moving: [[{joints} moved around {positions:.4g}]], without efforts beside those
   of the others: taken as locked there DO Record them with the others, or at rest
-F306 joints_not_recorded: The recording lacks [[{joints} at {positions:.4g}]]: taken as locked
-  there DO If that is wrong, set robot.locked
+F306 joints_not_recorded: The recording lacks some joints. They count as locked at [[{joints}
+  {positions:.4g}]] DO If that is wrong, set robot.locked
 F307 stood_still info: {joint} stood at {position:.4g} and is not identified DO Let it move, if it
   should be WHY Of a joint at rest nothing can be identified.
 F308 moved_but_locked: {joint} moved from {low:.4g} to {high:.4g} but counts as locked DO Name it
@@ -246,26 +247,28 @@ F309 names_alike: Joints of description and recording have names that are alike:
   recording is taken as locked.
 # F4: efforts and model
 F401 effort_sign error: The effort of {joints} seems to have the opposite sign DO Set
-  robot.drive_gain to {gains:.3g} there, or of a table --units 'effort=Nm*-1', one for each joint
-  between commas{tried} WHY Positive efforts have to accelerate a joint in its positive direction.
+  robot.drive_gain of {joints} to {gains:.3g}. For a table give --units 'effort=Nm*-1', with one
+  factor for each joint between commas{tried} WHY Positive efforts have to accelerate a joint in
+  its positive direction.
 F402 effort_gain error: The effort of {joint} is {factor:.4g} times what fits those of the other
-  joints[[, as if it were in {unit}]] DO Set its robot.drive_gain to {gains:.3g}[[ (or that of
-  {other} by {other_gain:.3g}: these data do not tell which)]]{tried} WHY One joint with a wrong
-  scale spoils the parameters of those that share links with it.
-F403 efforts_swapped error: The efforts of {joints} are exchanged DO Name their columns the other
-  way round{tried} WHY Every parameter of both joints is wrong.
-F404 effort_scale error: Efforts are not those of the URDF's masses: [[{joints} {factors:.3g}
+  joints[[, as if it were in {unit}]] DO Set its robot.drive_gain to {gains:.3g}[[ (or multiply
+  that of {other} by {other_gain:.3g}: these data do not tell which)]]{tried} WHY One joint with a
+  wrong scale spoils the parameters of those that share links with it.
+F403 efforts_swapped error: The efforts of {joints} are exchanged DO In a table, name their columns
+  the other way round. In a bag, correct the driver{tried} WHY Every parameter of both joints is
+  wrong.
+F404 effort_scale error: Efforts do not fit the masses of the URDF: [[{joints} {factors:.3g}
   times]] DO If the efforts are currents or in another unit, set robot.drive_gain to what turns
   them into torques, about {gains:.3g}{tried} WHY A wrong unit scales masses, inertias and
   friction.
 F405 effort_unit error: The efforts are no torques: they are {factor:.2g} times what the masses of
   the URDF need ([[{joints} {factors:.3g}]]), as currents are MEANS Masses, inertias and friction
   are wrong by such factors DO Set robot.drive_gain to the torque per unit of effort of each joint,
-  about {gains:.3g}, or of a table --units 'effort=A*12'. If they are torques, correct the masses
-  of the URDF or set every robot.drive_gain to 1{tried} WHY A unit that is not N·m scales masses,
-  inertias and friction.
+  about {gains:.3g}. For a table give --units 'effort=A*12'. If they are torques, correct the
+  masses of the URDF or set every robot.drive_gain to 1{tried} WHY A unit that is not N·m scales
+  masses, inertias and friction.
 F406 effort_unit_of_log error: The efforts are {what} MEANS Parameters come out per {each} DO Give
-  gains [N·m/{unit}], --units 'effort={unit}*0.12'
+  the torque per {unit} of each joint, --units 'effort={unit}*0.12' for 0.12 N·m
 F407 gravity_direction error: Gravity along ({direction:.2f}) in the frame of the base explains the
   efforts far better than robot.gravity does DO If the arm hangs, or stands on a wall or a slope,
   set robot.gravity to that{tried} WHY With a wrong gravity, every mass and centre of mass is
@@ -274,51 +277,52 @@ F408 friction_jump error: The friction of {joint} changes by {jump:+.2g} {unit} 
   Leave out what is from {start:.2f} to {stop:.2f} s, or identify the parts apart, by --to
   {since:.2f} and --from {since:.2f}{tried} WHY One value of friction cannot stand for two.
 F409 effort_saturation error: The effort of {joint} seems to saturate near {limit:.3g} in
-  {share:.0%} of the samples DO Run a slower trajectory, or leave these parts out WHY A drive at
-  its limit does not show the torque that the motion needs.
+  {share:.0%} of the samples DO Run a slower trajectory WHY A drive at its limit does not show the
+  torque that the motion needs.
 F410 beyond_effort_limit error: Efforts are far beyond the URDF's effort limits: [[{joints}
   {efforts:.3g} ({limits:.3g})]] MEANS Their unit or drive gain, or the limits, are not those of
   this robot DO Check units, robot.drive_gain and the limits WHY Drives peak at two to three times
   what they hold.
-F411 implausible_inertia error: Joints move like inertias of [[{joints} {inertias:.2g} (URDF:
-  {expected:.2g})]] kg·m² (prismatic: kg) MEANS Unit or drive gain of their efforts, the unit of
-  the times or the inertias of the URDF are not those of this robot, or the joints are elastic DO
-  Check units, robot.drive_gain and the URDF WHY An inertia far from that of the links comes from a
-  wrong unit, or from springs.
+F411 implausible_inertia error: Efforts and accelerations imply inertias of [[{joints}
+  {inertias:.2g} (URDF: {expected:.2g})]] kg·m² (prismatic: kg) MEANS Their efforts or the times
+  have another unit, the inertias of the URDF are not those of this robot, or the joints are
+  elastic DO Check units, robot.drive_gain and the URDF WHY An inertia far from that of the links
+  comes from a wrong unit, or from springs.
 F417 axis_reversed error: {joints} moves the other way round than in the URDF DO Multiply the axis
   in the URDF by -1, check the position limits, which turn with it, and set robot.drive_gain to
   {gains:.3g} there{tried} WHY Positions, efforts and URDF have to agree which way is positive.
 F412 effort_changed error: During the recording the scale of efforts changed: {changes} MEANS A
-  gain, a filter or a drive is another one since DO Identify the parts apart WHY One set of
-  parameters cannot stand for both parts.
+  gain, a filter or a drive has changed DO Identify the parts separately (--from, --to) WHY One set
+  of parameters cannot stand for both parts.
 F413 friction_changed error: During the recording the friction changed: {changes} DO Let the robot
-  warm up before recording, or identify the parts apart WHY Friction falls by a third or more as
-  gears warm up.
+  warm up before recording, or identify the parts separately (--from, --to) WHY Friction falls by a
+  third or more as gears warm up.
 F414 load_changed error: During the recording the load beyond joints changed: {changes} MEANS What
-  hangs on these joints changed DO Identify the parts with and without it apart WHY One set of
-  parameters cannot stand for both parts.
-F415 offset_changed error: During the recording the zero of efforts changed: {changes} DO Set it to
-  zero again, or identify the parts apart WHY A zero that moves looks like friction and gravity.
+  hangs on these joints changed DO Identify the parts with and without it separately (--from, --to)
+  WHY One set of parameters cannot stand for both parts.
+F415 offset_changed error: During the recording the zero of efforts changed: {changes} DO Calibrate
+  the zero of the effort sensors, or identify the parts separately (--from, --to) WHY A zero that
+  moves looks like friction and gravity.
 F416 payload_changed error: From {since:.1f} s on the last link carries another load[[, by about
-  {mass:+.2g} kg,]] than before DO Identify the parts with and without it apart WHY Masses of the
-  last links are those of neither part.
-F420 unexplained_coupling error: {unexplained}: what goes with speed and acceleration of {other}
-  {explains} DO If a motor turns with both, see coupling in robot.couplings WHY {biased}
-F421 unexplained_spring error: {unexplained}: what goes with its own position {explains} DO Of a
-  spring, a counterbalance or a cable, see spring in robot.friction
-F422 unexplained_friction error: {unexplained}: another shape of friction {explains} DO See
-  robot.friction: stiction, makkar, smooth_coulomb, root_viscous
+  {mass:+.2g} kg,]] than before DO Identify the parts with and without it separately (--from, --to)
+  WHY Masses of the last links are those of neither part.
+F420 unexplained_coupling error: {unexplained}: a torque that follows speed and acceleration of
+  {other} {explains} DO If one motor turns both joints, describe it in robot.couplings WHY {biased}
+F421 unexplained_spring error: {unexplained}: a torque that follows its own position {explains} DO
+  If a spring, a counterbalance or a cable acts on {joint}, add spring to its robot.friction
+F422 unexplained_friction error: {unexplained}: another shape of friction {explains} DO Add one of
+  stiction, makkar, smooth_coulomb, root_viscous to robot.friction of {joint}
 F423 unexplained_load_friction error: {unexplained}: friction that grows with the load {explains}
-  DO See load_coulomb in robot.friction
-F424 unexplained_lag error: {unexplained}: a lag behind the model {explains} DO Check for a delay
-  (signals.time_offset) or friction that builds up over a reversal
+  DO Add load_coulomb to robot.friction of {joint}
+F424 unexplained_lag error: {unexplained}: a lag behind the model {explains} DO Record positions
+  and efforts with one clock, or add presliding to robot.friction of {joint}
 F425 unexplained_motion error: {unexplained}: it follows the motion, but no friction, spring,
   coupling or delay explains it[[; {part:.0%} of it is from {start:.1f} to {stop:.1f} s]] DO [[If
   something touched the robot then, leave that time out by --to {start:.1f} or --from {stop:.1f}.
   ]]Check effort sensor, URDF and what touches the robot
-F426 unexplained_effort error: {unexplained}[[, alone {alone:.0%}]]: no sign, gain, exchange of
-  columns, delay or direction of gravity explains it DO Compare joint axes and lengths of the URDF
-  with the robot WHY {biased} What fits one joint has to fit those before it.
+F426 unexplained_effort error: {unexplained}[[, {alone:.0%} where it is fitted alone]]: no sign,
+  gain, exchange of columns, delay or direction of gravity explains it DO Compare joint axes and
+  lengths of the URDF with the robot WHY {biased} A wrong length acts on every joint before it.
 F428 unexplained_steps error: {unexplained}: its position comes in steps that hide speeds below
   {speed:.2g} a second, and the sign of friction with them DO Move faster, or record a finer
   position WHY Where the sign of a speed is wrong, friction is.
@@ -326,21 +330,22 @@ F430 spring_not_shown: The torque of {joint} explains {explained:.0%} of its def
   {deflection:.1e} rad, {parameter} = {stiffness:.3g} MEANS These data show no spring DO Take the
   joint out of robot.elastic.joints or improve its encoders WHY A stiffness from a deflection that
   is noise means nothing.
-F432 second_encoder: {encoder} moves with {joint} but for up to {deflection:.2g} rad, in step with
-  its effort (correlation {correlation:.2f}) MEANS {joint} is elastic DO Add it to
+F432 second_encoder: {encoder} follows {joint} but deviates by up to {deflection:.2g} rad, in step
+  with its effort (correlation {correlation:.2f}) MEANS {joint} is elastic DO Add it to
   robot.elastic.joints WHY Two encoders of a joint show its spring.
 F441 gravity_compensated error: The efforts hold no gravity, which the model counts MEANS The
   driver compensates gravity before it publishes them DO Set robot.effort_kind, or --effort-kind,
   to without_gravity{tried} WHY Every mass and centre of mass is wrong.
 F440 no_gravity info: The efforts hold no gravity: without it the model predicts within
-  {without:.1%}, with it within {with_gravity:.1%} DO If the driver does that, set
-  robot.effort_kind to 'without_gravity', else to 'joint_torque' WHY Some drivers compensate
-  gravity before they publish the effort.
+  {without:.1%}, with it within {with_gravity:.1%} DO If the driver removes gravity, set
+  robot.effort_kind to without_gravity, else to joint_torque WHY Some drivers compensate gravity
+  before they publish the effort.
 F445 model_not_chosen: No friction beyond viscous and Coulomb was looked for: {reason} DO Record
   longer, or set identification.model to plain WHY What friction does at low speed or under load is
   then an error of all parameters.
-F442 load_of_urdf: The load of the friction is that of the URDF DO Choose a part that fits into
-  memory WHY Its iteration needs all rows at once.
+F442 load_of_urdf: Friction that grows with the load uses the load that the URDF predicts, because
+  the recording does not fit into memory DO Identify a part of it (--part) WHY Friction under the
+  identified load is found by an iteration that needs all rows at once.
 F443 load_not_converged: The load of the friction did not converge in {steps} steps DO Leave
   load_coulomb out of robot.friction, or excite with more load WHY Friction that grows with the
   load is a product of parameters, found by iteration.
@@ -353,16 +358,16 @@ F452 angles_rounded info: Angles of {joints} were written as rounded multiples o
   that no data can distinguish.
 F453 masses_assumed: The URDF has no inertials: {mass:g} kg are shared out between its links by
   their lengths MEANS Efforts of a motion to be run, and how standard parameters are shared between
-  links, depend on them DO robot.mass should be that of the data sheet; masses and inertias in the
-  URDF are better WHY Base parameters and predicted torques do not depend on them.
+  links, depend on them DO Set robot.mass to that of the data sheet, or write masses and inertias
+  into the URDF WHY Base parameters and predicted torques do not depend on them.
 F470 servo_scale info: No effort was logged: torques are in proportion to the bodies of the robot
   description MEANS If all bodies are 10 % heavier, then all torques are 10 % larger; ratios to the
   stiffness stay as they are DO To fix the scale, record a second log with a mass that is known,
   and name it by --known-mass WHY Commands and positions are the same for a robot twice as heavy
   with servos twice as stiff.
-F471 servo_ratios info: The motion determines only the ratio to the stiffness of {parameters}: they
-  have no value DO Move these joints against gravity, or with more of the arm behind them WHY The
-  weight and the inertia of bodies are what torques are measured by.
+F471 servo_ratios info: Of {parameters}, the motion determines only their ratio to the stiffness:
+  they have no value DO Move these joints against gravity, or with more of the arm behind them WHY
+  The weight and the inertia of bodies are what torques are measured by.
 F472 servo_undetermined: The motion does not determine {parameters}: they have no value DO Command
   faster and larger motions of these joints, that turn back and stop WHY What a motion does not
   show cannot be identified from it.
@@ -389,23 +394,23 @@ F478 commands_faster info: Commands come at {commands:.3g} Hz, positions at {pos
 F501 smaller_than_sigma info: Smaller than their σ: [[{parameters} (%σ {percent:.0f})]]; the motion
   does not tell them from zero WHY Such a parameter has an unknown sign; together they may still
   predict well.
-F502 methods_disagree: {method} and DIDIM disagree on {parameters} MEANS Noise of the positions
-  spoils the one, wrong gains, delays or a slow control loop the other DO Compare the residuals of
-  both in the report WHY Both are unbiased where their assumptions hold.
+F502 methods_disagree: {method} and DIDIM disagree on {parameters} MEANS Noise of positions biases
+  {method}. Wrong gains, delays or a slow control loop bias DIDIM DO Compare the residuals of both
+  in the report WHY Both are unbiased where their assumptions hold.
 F503 not_physical: {robot}: identified.urdf leaves a residual of {residual:.3p}, the base
-  parameters {base:.3p}: no physically consistent bodies and friction leave less than
-  {attainable:.3p} MEANS In the way is the link or drive of '{joint}', without whose constraints
-  {without:.3p} would be left DO Check the effort and the friction of that joint WHY A simulator
-  needs bodies that can exist; prediction does not.
+  parameters {base:.3p}: bodies and friction that can exist leave at least {attainable:.3p} MEANS
+  The link or drive of '{joint}' is the cause: without its constraints {without:.3p} would be left
+  DO Check the effort and the friction of that joint WHY A simulator needs bodies that can exist;
+  prediction does not.
 F505 near_description: The motion tells too little of {parameters}: they stay near the values of
-  the robot description, dry friction of a joint that never slips at what holds it DO Excite these
-  joints more to identify them WHY What the motion does not show comes from the description.
-F506 payload_uncertain: The mass, {mass:.3g} ± {sigma:.2g} kg, does not stand out of its σ DO Check
+  the robot description. The dry friction of a joint that never slips is what holds it DO Excite
+  these joints more to identify them WHY What the motion does not show comes from the description.
+F506 payload_uncertain: The mass, {mass:.3g} ± {sigma:.2g} kg, is too small against its σ DO Check
   {advice}, take a heavier body, or a motion against gravity WHY A payload is the difference of two
   identifications.
 F507 payload_not_told: The motion does not tell {parameters} apart (σ is infinite), and so not
-  {central} DO Move the joints up to {joint} more, about other axes, if these matter WHY A wrist
-  that turns about one axis shows one inertia only.
+  {central} DO Use a motion in which the joints up to {joint} turn the payload about more
+  directions, if these matter WHY A wrist that turns about one axis shows one inertia only.
 F508 payload_impossible: No body can have the parameters that fit best: these are of the nearest
   one that can exist, up to {distance:.1f} σ away DO [[Check {advice}, and the robot
   description]][[Record longer for more exact {inexact}]] WHY Noise, or a wrong model, lies between
@@ -417,9 +422,9 @@ F601 exact_fit: The model leaves hardly anything of the effort of [[{joints} ({r
   not the robot's.
 F602 no_dissipation: The friction of {joint} does not dissipate from {low:.3g} to {high:.3g}
   {length}/s: between {start:.3g} and {stop:.3g} {length}/s it pushes with {torque:.2g} ±
-  {sigma:.1g} {unit} MEANS Its law is no use there DO Take its plain equivalent (plain_friction in
-  parameters.yaml), or record more of these speeds WHY A simulation with friction that gives energy
-  is unstable.
+  {sigma:.1g} {unit} MEANS Do not use its friction law at these speeds DO Take its plain equivalent
+  (plain_friction in parameters.yaml), or record more of these speeds WHY A simulation with
+  friction that gives energy is unstable.
 F604 logs_far_apart: The logs do not agree, so much of their efforts is left unexplained: [[{logs}
   {shares:.0%} (alone {own:.0%})]] DO Identify apart what had another tool, temperature or robot
   WHY One set of parameters cannot stand for several robots.
@@ -432,34 +437,34 @@ F606 logs_disagree: The logs disagree, most on {parameter} ([[{logs} {values:.4g
 F607 agreement_not_tested info: Too few of the logs determine all parameters to test whether they
   agree WHY The test needs an estimate from each log.
 F610 effort_not_predicted: {residual:.0%} of the effort of {joint} is not predicted MEANS No factor
-  and no zero explains it DO Payload, friction (temperature) or delay may have changed, or units,
-  signs and parameters are not of this robot WHY The model does not stand for this recording.
+  and no zero explains it DO Check whether payload, temperature or delay changed, and whether
+  units, signs and parameters belong to this robot WHY The model does not stand for this recording.
 F611 effort_scaled: {residual:.0%} of the effort of {joint} is not predicted: what was measured is
   {factor:.3g} times the prediction DO Check its unit, or divide its robot.drive_gain by
   {factor:.3g}{tried} WHY The unit or the gain of the effort is another one.
-F612 effort_shifted: {residual:.0%} of the effort of {joint} is not predicted: what was measured is
-  {offset:.3g} beside it DO Check the zero of its sensor{tried} WHY The zero of the sensor is
-  another one.
+F612 effort_shifted: {residual:.0%} of the effort of {joint} is not predicted: what was measured
+  differs from the prediction by a constant {offset:+.3g} DO Check the zero of its sensor{tried}
+  WHY The zero of the sensor is another one.
 F620 loop_slow: {joint}: ω_n of its loop is {omega:.3g} rad/s, only {ratio:.2g} times the bandwidth
   of the motion ({band:.3g} rad/s) MEANS DIDIM may be biased DO Use a slower motion or stiffer
   gains WHY A loop that does not follow the motion leaves its parameters to the gains.
-F621 motion_doubtful: {joint}: the simulated motion is {ratio:.2g} times as far from the measured
-  one as that is from its reference MEANS Its parameters are doubtful, its friction above all DO
-  The control law or its gains are not the robot's: compare them WHY The simulated loop lags as the
-  measured one does where gains are right.
-F622 motion_wrong error: {joint}: the simulated motion is {ratio:.2g} times as far from the
-  measured one as that is from its reference MEANS Its parameters are not trustworthy DO The
-  control law or its gains are not the robot's: compare them
-F623 torque_unexplained: {residual:.0%} of the torque stays unexplained DO The control law, its
-  gains or the drive gains may not be the robot's: compare them WHY The right control law leaves
-  far less.
+F621 motion_doubtful: {joint}: the simulated motion deviates from the measured one by {ratio:.2g}
+  times the tracking error MEANS Its parameters are doubtful, its friction above all DO Compare
+  control law and gains of identification.replay, or of the recording, with those of the robot WHY
+  The simulated loop lags as the measured one does where gains are right.
+F622 motion_wrong error: {joint}: the simulated motion deviates from the measured one by
+  {ratio:.2g} times the tracking error MEANS Its parameters are not trustworthy DO Compare control
+  law and gains of identification.replay, or of the recording, with those of the robot
+F623 torque_unexplained: {residual:.0%} of the torque stays unexplained DO Compare control law and
+  gains of identification.replay, or of the recording, and robot.drive_gain with those of the robot
+  WHY The right control law leaves far less.
 F624 not_converged: {method} has not converged, its result is that of the last simulation
   ({reason}) MEANS [[Do not trust {parameters}]] DO Use a richer motion, or look at its convergence
   in the report WHY Parameters that still change are not determined.
 F625 steps_shortened info: Some steps of {method} were shortened DO Check its convergence in the
   report WHY A full step would have made the simulation worse.
-F626 reference_instruments info: The instruments are those of the reference, since none were
-  simulated: {reason} WHY Instruments of a simulation correlate more with the motion.
+F626 reference_instruments info: The instruments come from the recorded reference, not from a
+  simulation: {reason} WHY Instruments of a simulation correlate more with the motion.
 F627 nothing_to_compare: DIDIM has no result to compare with: {reason} DO If the comparison is not
   needed, use method 'wls' WHY Two methods with different assumptions check each other.
 F630 no_report: There is no report: {reason} WHY The report has the plots that show why a joint is
@@ -478,8 +483,8 @@ F704 gains_changed: The gains of {joints} were changed during the recording, and
   MEANS No method uses them DO For DIDIM, record with gains that stay WHY DIDIM simulates the
   controller with its gains.
 # F8: design of a motion
-F801 designed_columns info: {count} columns, {which} WHY The motion excites the parameters of these
-  columns.
+F801 designed_columns info: The motion is designed for {count} columns: {which} WHY The motion
+  excites the parameters of these columns.
 F802 search_stopped info: The search was stopped before its end: the same seed may give another
   trajectory WHY A longer search excites more.
 F815 known_before info: By the σ of the parameters alone, the expected error on working motions
@@ -489,10 +494,11 @@ F803 convex_hulls info: {count} meshes are replaced by their convex hulls WHY A 
   its mesh: distances are smaller than those of the robot.
 F804 boxes info: The hulls of {bodies} are too fine: they are replaced by boxes WHY A box is larger
   than its mesh: distances are smaller than those of the robot.
-F805 never_apart info: Never apart, not checked: {pairs} WHY Bodies that overlap in every pose are
-  neighbours by their shapes.
-F806 overlapping: Overlap in many poses by their shapes, not checked: {pairs} DO See that they
-  cannot touch WHY A motion may bring these links together.
+F805 never_apart info: Not checked for collisions, because they overlap in every pose: {pairs} WHY
+  Bodies that overlap in every pose are neighbours by their shapes.
+F806 overlapping: Not checked for collisions, because their shapes overlap in many poses: {pairs}
+  DO Check on the robot. If they can touch, remove the pair from excitation.workspace.ignored_pairs
+  WHY A motion may bring these links together.
 F807 arm_hangs info: No ground is set, the arm seems to hang ({reason}) DO If there is one, set
   excitation.workspace.ground WHY Without a ground, the motion may reach the floor.
 F808 no_room_above_ground info: No ground is set: no pose is free above {height:g} m, the arm may
@@ -503,8 +509,8 @@ F810 self_collision_unchecked: Self-collision is not checked DO Set
   excitation.workspace.self_collision WHY The motion may bring links together.
 F811 ground_unchecked: The ground is not checked DO Set excitation.workspace.ground to its height
   WHY The motion may reach the floor or the table.
-F812 masses_unchecked: The masses of the links are assumed, efforts are checked by these alone DO
-  Give the links masses and inertias WHY The motion may need more effort than the drives have.
+F812 masses_unchecked: The masses of the links are assumed, and the check of efforts relies on them
+  DO Give the links masses and inertias WHY The motion may need more effort than the drives have.
 F813 no_collision_geometry: The description has no collision geometry: self-collision is not
   checked DO Give the links collision geometry WHY The motion may bring links together.
 F814 collision_geometry_unreadable: The collision geometry cannot be read ({reason}):
@@ -524,9 +530,9 @@ F822 nothing_validates error: There is no trajectory that validates: {reason} DO
 F901 inverted_effort error: The effort of {joint} has the opposite sign of the others ({gain:.2f}
   times what they predict) DO Check its wiring and drive gain WHY Its parameters do not belong to
   those of its type.
-F902 undeclared_payload: Links differ from the others as if {mass:+.3g} kg were at {joint} (p =
-  {p:.1g}) DO Check tool, payload and their declaration WHY Feed-forward and contact detection of
-  this robot are wrong by a payload.
+F902 undeclared_payload: Its links differ from those of the other robots as if {mass:+.3g} kg were
+  at {joint} (p = {p:.1g}) DO Check tool, payload and their declaration WHY Feed-forward and
+  contact detection of this robot are wrong by a payload.
 F903 outlier: {parameter} differs from the others by {difference:+.3g} {unit}, {times:.0f} times
   their spread (p = {p:.1g}) DO Look for wear, a repair or another tool WHY Robots of one type
   share their parameters but for tolerances and wear.
@@ -552,8 +558,9 @@ F1006 no_messages error: {topics} have publishers, and no message of any arrives
 F1102 not_latched: {node} does not keep '{topic}' for nodes that start later DO Publish it with the
   durability transient_local, as robot_state_publisher does WHY A recorder that starts later has no
   robot description.
-F1103 quality_mismatch: {reader} hears nothing of {publisher} on '{topic}', it asks for {lacks} DO
-  Give both the same quality of service WHY DDS does not connect them, and says nothing.
+F1103 quality_mismatch: {reader} hears nothing of {publisher} on '{topic}': it asks for {lacks},
+  which {publisher} does not offer DO Give both the same quality of service WHY DDS does not
+  connect them, and says nothing.
 F1201 controller_not_named info: No controller was named, '{controller}' is taken DO Set
   excitation.controller to {controller} in the configuration WHY A second controller makes the
   choice open.
@@ -570,7 +577,8 @@ F1205 controller_unfit error: {reason} DO See docs/guide/your_robot.md for what 
 F1206 controller_mute error: '{controller}' does not say which joints and interfaces it has DO
   Restart it, it must be a joint_trajectory_controller WHY A session has to know what it commands.
 F1207 other_controllers error: There is no controller '{controller}', but {others} DO Name one in
-  excitation.controller or by --controller, without its --namespace WHY No motion can be sent.
+  excitation.controller or by --controller, without the namespace before it WHY No motion can be
+  sent.
 F1208 no_controller error: There is no controller '{controller}', nobody serves
   follow_joint_trajectory DO Load and activate a joint_trajectory_controller, or set --namespace
 F1209 no_path_tolerance: '{controller}' has no path tolerance for {joints}, so that the robot runs
@@ -603,8 +611,8 @@ F1217 uneven_updates: '{controller}' is to update at {update:g} Hz, controller_m
   DIDIM replays the one that was named.
 F1218 unbearable_gains info: The bodies of the description alone, without rotor inertia, are
   unstable with the gains of {joints} at {rate:g} Hz DO In a simulation, set lower gains:
-  gazebo.launch.py derives them; elsewhere rely on rotors WHY Gazebo simulates links without
-  rotors, and gains for geared drives shake them.
+  gazebo.launch.py derives them. A real robot has rotors and needs nothing WHY Gazebo simulates
+  links without rotors, and gains for geared drives shake them.
 F1301 didim_possible ok: Possible, with effort commands and gains WHY DIDIM replays the law that
   makes the effort.
 F1302 didim_gains info: DIDIM lacks the gains of {joints} DO Set them in the controller, or
@@ -624,8 +632,8 @@ F1406 broadcaster_inactive: '{controller}', which publishes joint states, is '{s
   it: 'ros2 control switch_controllers --activate {controller}' WHY Without joint states no session
   runs.
 F1407 gazebo_friction info: Gazebo gives the dry friction of [[{joints} {factors:.2g} times]] the
-  description's value DO Expect so much of an identification WHY DART takes joint damping and dry
-  friction into a step in two ways (docs/studies/real_stacks.md).
+  description's value DO Compare identified values with these, not with the description WHY DART
+  takes joint damping and dry friction into a step in two ways (docs/studies/real_stacks.md).
 F1501 malformed_states: {count} joint states name a joint twice or lack values DO See who publishes
   them ({nodes}) WHY They are left out of every recording.
 F1502 joints_lacking error: The joint states lack {joints}, they name {published} DO Let the
@@ -669,8 +677,8 @@ F1701 clocks_agree ok: Stamps agree with {clock} WHY Recordings of several machi
 F1702 clock_offset: Joint states are stamped {offset:.3g} s {side} {clock} DO Synchronise the
   clocks (chrony), and set use_sim_time everywhere or nowhere WHY Motions and states of different
   clocks do not fit together.
-F1801 commands_for_efforts: The joint states report {what}: what the controller commands is taken
-  for it DO Give the joint_state_broadcaster the effort interfaces, if the drives have any WHY A
+F1801 commands_for_efforts: The joint states report {what}: the controller's commands are used
+  instead DO Give the joint_state_broadcaster the effort interfaces, if the drives have any WHY A
   drive that does not follow its command makes parameters wrong.
 F1802 no_efforts error: The joint states report {what}, and none is commanded DO Give the
   joint_state_broadcaster the effort interfaces, or see docs/efforts.md for another topic of the

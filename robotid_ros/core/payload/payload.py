@@ -196,7 +196,7 @@ def payload_from_recordings(
 
     if isinstance(empty, KnownArm):
         without: Estimate | KnownArm = empty
-        advice = 'the identification'
+        advice = 'the identification without payload'
     else:
         without, advice = estimate('empty', empty), 'which recording is which'
     payload = identify_payload(robot, base, without, estimate('loaded', loaded), carrier)
