@@ -49,8 +49,8 @@ SHARED = {
     'tried': '[[ (tried with {tried_with}: residual of {tried_on} on parts that were not fitted '
     '{before:.3p} → {after:.3p})]]',
     'unexplained': 'The model leaves {residual:.0%} of the effort of {joint} unexplained',
-    'explains': 'explains {share:.0%} of this (residual on parts that were not fitted {before:.2p} '
-    '→ {after:.2p})',
+    'explains': 'explains {share:.0%} of this (residual on parts that were not fitted '
+    '{before:.2p} → {after:.2p})',
     'biased': 'The model lacks a torque that the robot has: parameters of this and other joints '
     'are biased.',
     'changes': '[[{joints} {shares:+.0%} from {since:.1f} s on]]'

@@ -99,9 +99,10 @@ class Verdict:
     reason: str  # what decided
     joints: tuple[JointError, ...] = ()
     validated: bool = False  # whether a motion that was not fitted was predicted
-    cause: int | None = None  # place of the finding that explains it likeliest
+    cause: int | None = None  # index in the findings of the most likely cause
     severe: int = 0  # number of findings that may make parameters wrong
-    # 'position', 'velocity', 'acceleration' where recording or rule stood in for missing limits.
+    # Limits that the description lacks ('position', 'velocity', 'acceleration'): recording or rule
+    # replaced them.
     unlimited: tuple[str, ...] = ()
     effort_unit: str = ''  # '' where efforts are N·m or N; else their unit, '?' for an unknown one
     residual: float = math.nan  # largest relative one of a joint in any motion, with its noise

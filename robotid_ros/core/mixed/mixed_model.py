@@ -34,8 +34,8 @@ from .variances import Choice, Fold, gains_clearly, Grams, GRID, products, Shrin
 LEAST_RESIDUAL = 1e-6
 # A column of W over the longest, at least: that of a joint that stands still has no unit else.
 LEAST_LENGTH = 1e-6
-# By what share of its size a body of a description may be off, where the data do not tell it: with
-# 0.3, 17 % were expected of what 6 s of a UR10 leave of the rest, 28 %.
+# By what share of its size a body of a description may be off, where the data do not tell it. With
+# 0.3, the expected error after 6 s of a UR10 was 17 %, the true one 28 %.
 DOUBT = 1.0
 # Friction before the data, over a joint's efforts, which are a share of the largest at least; at
 # the speed of the motion, or a share of the joint's limit at least. As large as they are: with 3,
@@ -148,7 +148,7 @@ def choose(
     Parameters
     ----------
     parts : motions of one robot
-    instants : the same motions, by `at_instants`
+    instants : the same motions without filtering (`at_instants`), as a model is evaluated
     robot, base : of their systems, with plain friction at the joints whose friction is open
     beat : errors (F,) of another model on the folds; where plain friction is not clearly better,
         nothing is chosen
@@ -165,8 +165,8 @@ def choose(
     grams = _grams(parts, kinds, length)
     unfiltered = [observe_kinds(part, moved, scales, rigid) / size[:, None] for part in instants]
     at_instants = _grams_of_instants(parts, instants, unfiltered, length)
-    # Where a model is exact, what rows at instants leave is made by filters alone, and what the
-    # others leave is noise, which has no covariance from one row to the next.
+    # Of an exact model, unfiltered rows leave only what filters do, and filtered rows only noise.
+    # Noise has no covariance from one row to the next, so that `lagged` removes it.
     lagged = _lagged_products(parts, kinds, length)
     judged = (grams, grams.total), (grams, lagged), (at_instants, at_instants.total)
     left, without_noise, left_at_instants = (

@@ -30,8 +30,8 @@ def drive_columns(
     """
     Yield joint, column and values (N,) of rotor inertias, friction, springs and couplings.
 
-    Of elastic joints, rows are those of links and of motors alone: `robot.add_link_rows` makes
-    drives of motors.
+    For elastic joints these rows hold link and motor separately: `robot.add_link_rows` then adds
+    the link rows to the motor rows.
 
     Parameters
     ----------

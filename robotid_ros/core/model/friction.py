@@ -129,10 +129,10 @@ class TermKind:
     # Natural amplitude of columns that a mixed model shrinks; of a spring half its range.
     amplitude: float = 0.0
     jumps: bool = False  # by a step where the joint turns round
-    # (2, parameters) torque F_c that holds the joint at rest, and constant torque, of dry friction
-    # that a simulation holds the joint with.
+    # (2, parameters): share of each in the friction that holds a simulated joint at rest, and in a
+    # constant torque.
     dry: tuple[tuple[float, ...], ...] = ()
-    # A torque of a position that formats hold as it is, or say that they do not, and no friction.
+    # A torque of position, no friction: exporters write it as a spring, or say that they cannot.
     spring: bool = False
 
 

@@ -130,9 +130,10 @@ class FrictionAtRest:
     The standard deviation of what friction hides of external efforts.
 
     A joint that has just come to rest has the friction of its last direction. Later, friction may
-    have taken what its effort has changed by; and it bears what changes outside without a sign of
-    it. After a while all that it may be is evenly likely, with the variance width²/12. A joint
-    slides with all of its `drives` (d, n), faster than a speed [rad/s or m/s].
+    have taken what its effort has changed by. It can also cancel an external effort completely:
+    nothing measured shows that. After a while all that it may be is evenly likely, with the
+    variance width²/12. A joint slides with all of its `drives` (d, n), faster than a speed [rad/s
+    or m/s].
     """
 
     def __init__(self, drives: Array, speed: float):

@@ -243,8 +243,8 @@ def observe_so_far(
     Yield after each chunk that moves what gives the triangular factors of all of them so far.
 
     Cut-off, decimation and delays are those of the first one. Chunks overlap by the transients of
-    the filters at their ends, so that every row counts once. Batches of rows last `batch` [s],
-    None: each chunk has so many. Raises a RecordingError where a chunk cannot be used.
+    the filters at their ends, so that every row counts once. Batches of rows last `batch` [s];
+    None: each chunk has `BATCHES_PER_CHUNK`. Raises a RecordingError where a chunk cannot be used.
     """
     factors, notes = TriangularFactors(robot.n, base.rank + COLUMNS), dict[Finding, None]()
     sampled_systems = BlockSampler[Rows]()

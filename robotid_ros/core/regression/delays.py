@@ -26,9 +26,9 @@ REVERSAL_MARGINS, SHARE_OF_ROWS = (4, 2, 1), 0.5
 # A delay enters to first order: each pass starts from the torque without what was found so far,
 # and is the last one when it moves no delay by more than this share of its σ.
 PASSES, CONVERGED = 10, 0.3
-# A joint's own delay differs from that of the others by so many σ and so much [s]; by all rows,
-# with those near reversals, by more. Lower bounds find shorter delays, but also such that are
-# friction the model lacks.
+# A joint has a delay of its own if it differs from the others by more than this many σ and
+# seconds; with rows near reversals, by more. With lower bounds, friction that the model lacks is
+# taken for a delay.
 OUTLIER_SIGMAS, OUTLIER_DELAY, OUTLIER_DELAY_ALL_ROWS = 4.0, 4e-3, 10e-3
 LONGEST_DELAY = 0.05  # [s]; more is no delay of a field bus, but a fault or an error of the model
 # How long efforts are behind the positions [s], by joint; those that are not named are not.

@@ -334,7 +334,7 @@ class TriangularFactors:
         self._factors = np.empty((joints, MAX_BATCHES, columns + 1, columns + 1))
         self._count = 0
         self.counts = np.zeros(joints, dtype=np.intp)
-        # So many batches of a chunk make one that is as long as those that were merged.
+        # How many new batches make one as long as the merged ones.
         self._merged, self._waiting = 1, list[Array]()
 
     def add(self, system: Rows, batches: int = BATCHES_PER_CHUNK) -> None:

@@ -21,7 +21,10 @@ from .servo_simulation import BODIES, DELAY, ServoArm, UNITS
 
 # Friction terms of a configuration and the parameters that stand for them; viscous friction brakes
 # as the servo's damping does, an offset moves the servo as a bias does.
-TERMS = {'viscous': '', 'offset': '', 'coulomb': 'Fc', 'stribeck': 'Fst', 'load_coulomb': 'Fl'}
+SERVO_TERMS = {
+    **{'viscous': '', 'offset': ''},
+    **{'coulomb': 'Fc', 'stribeck': 'Fst', 'load_coulomb': 'Fl'},
+}
 # A parameter counts as determined where its σ is below this share of it, or its torque's σ below
 # this share of what the servo usually asks for.
 MAX_RELATIVE_SIGMA, MAX_TORQUE_SIGMA = 0.5, 0.1
@@ -143,14 +146,14 @@ def _servo_arm(
     names, speeds = list[tuple[str, int]](), np.ones(robot.n)
     of_drive = ('stiffness', 'damping', *(('armature',) if robot.rotor_inertia else ()))
     for k, j in enumerate(robot.order):
-        if other := [term.name for term in robot.friction[j] if term.name not in TERMS]:
+        if other := [term.name for term in robot.friction[j] if term.name not in SERVO_TERMS]:
             raise ConfigurationError(
                 f'friction {", ".join(other)} of {robot.joints[j]} is not simulated with servos: '
-                f'take {", ".join(TERMS)}'
+                f'take {", ".join(SERVO_TERMS)}'
             )
         for term in robot.friction[j]:
             speeds[k] = term.constants.get('stribeck_velocity', UNKNOWN) or speeds[k]
-        of_friction = filter(None, (TERMS[term.name] for term in robot.friction[j]))
+        of_friction = filter(None, (SERVO_TERMS[term.name] for term in robot.friction[j]))
         names += [(symbol, k) for symbol in (*of_drive, *of_friction, 'bias')]
     names.append((DELAY, -1))
     added: list[tuple[int, pinocchio.Inertia] | None] = [None] * logs

@@ -16,7 +16,7 @@ from ..excitation.trajectory import Motion
 from ..signals.recording import Controller
 
 Step = Callable[[int, Array, Array], Array]
-Rows = Sequence[Mapping[str, float]]  # recorded gains of each joint, by name
+GainRows = Sequence[Mapping[str, float]]  # recorded gains of each joint, by name
 # Strategies of control_toolbox, and their prefix in the name of a recorded gain.
 STRATEGIES = ('legacy', 'none', 'back_calculation', 'conditional_integration')
 ANTIWINDUP = 'antiwindup_'
@@ -275,13 +275,13 @@ def make_control_law(
     return LAWS[controller.type](controller.rate, gains, drive_gain)
 
 
-def _gain(rows: Rows, name: str, default: float = 0.0) -> Array:
+def _gain(rows: GainRows, name: str, default: float = 0.0) -> Array:
     """Return a recorded gain of joints (n,), with a default where a joint has none."""
     values = np.array([float(row.get(name, np.nan)) for row in rows])
     return np.where(np.isnan(values), default, values)
 
 
-def _law(cls: type[ControlLaw], rate: float, rows: Rows, **known: Any) -> ControlLaw:
+def _law(cls: type[ControlLaw], rate: float, rows: GainRows, **known: Any) -> ControlLaw:
     """Make a law of what is known and, by the names of its other fields, of recorded gains."""
     defaults = {f.name: f.default for f in dataclasses.fields(cls) if f.name not in known}
     del defaults['rate']
@@ -292,7 +292,7 @@ def _law(cls: type[ControlLaw], rate: float, rows: Rows, **known: Any) -> Contro
     return cls(rate, **gains, **known)
 
 
-def _trajectory_controller(rate: float, rows: Rows, drive_gain: Array) -> ControlLaw:
+def _trajectory_controller(rate: float, rows: GainRows, drive_gain: Array) -> ControlLaw:
     gain = partial(_gain, rows)
     # A bound that is not given is that of the deprecated i_clamp.
     clamp = gain('i_clamp', np.inf)
@@ -323,12 +323,12 @@ def _trajectory_controller(rate: float, rows: Rows, drive_gain: Array) -> Contro
     )
 
 
-def _cascade(rate: float, rows: Rows, drive_gain: Array) -> ControlLaw:
+def _cascade(rate: float, rows: GainRows, drive_gain: Array) -> ControlLaw:
     differences = bool(np.any(_gain(rows, 'differences')))
     return _law(CascadeControl, rate, rows, differences=differences, gain=drive_gain)
 
 
-LAWS: dict[str, Callable[[float, Rows, Array], ControlLaw]] = {
+LAWS: dict[str, Callable[[float, GainRows, Array], ControlLaw]] = {
     'joint_trajectory_controller/JointTrajectoryController': _trajectory_controller,
     'cascade': _cascade,
 }

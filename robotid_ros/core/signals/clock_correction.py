@@ -30,9 +30,10 @@ NEAR, UNKNOWN_SHARE = 0.02, 0.2
 # long beside the motion, short beside the slewing of NTP.
 LONGEST_PAUSE, STRETCH = 0.5, 2.0
 MIN_STRETCH = 64  # fewest samples that tell a phase
-# A clock is starved where so many samples that differ have one stamp; steps of a simulation [ns];
-# share of the largest speed from which a motion tells the time.
-MIN_SHARE_STANDING, MIN_GRID, SHARE_OF_SPEED = 0.02, 100_000, 0.1
+# From this share of samples that differ and have the stamp of the one before, a clock is starved.
+MIN_SHARE_STANDING = 0.02
+MIN_GRID = 100_000  # shortest step of a simulation [ns]
+SHARE_OF_SPEED = 0.1  # of the largest speed, from which a motion shows how much time passed
 LOSSES_WINDOW = 21  # samples whose median tells what was lost before: more than are late in a row
 BLOCK = 64  # third differences, of which few share samples with the next block
 
@@ -159,8 +160,8 @@ class SamplingTimes(ReadOnlyArrays):
     """
     When samples were taken, as far as their stamps and their positions tell.
 
-    A loop that runs evenly is woken late, and stamps its message later still: its stamps are off
-    even times by e = c + j, of which samples have c. Positions change with c alone. The share is
+    A stamp is late by e = c + j: c is how late the sample was taken, j how much later it was
+    stamped. Positions change with c alone. The share is
     var(c)/var(e), from 0 to 1, sigma its standard deviation.
     """
 

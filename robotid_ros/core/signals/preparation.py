@@ -85,8 +85,8 @@ def average_periods(
 
 
 ALIKE = 1e-9  # of the largest change of a slope: less on both sides, and they are alike
-# Messages are missing all over where gaps that could be bridged are so many, and so large a share
-# of the time: elsewhere a gap is an interruption, and what lies in it is not missed.
+# With at least this many short gaps, and this share of the time in them, messages were lost
+# throughout. Otherwise a gap is an interruption, and is left out.
 MIN_GAPS, MIN_SHARE = 10, 0.1
 # Longest gap that is bridged, of a period of the fastest motion: at a fifth of it, positions
 # between samples are right to a few per mille of the motion; and in any case [s].
@@ -260,7 +260,7 @@ def resample(recording: Recording, robot: Robot, settings: SignalSettings) -> Un
         recording = dataclasses.replace(recording, effort=robot.motor_efforts(recording.effort))
     even, rate, measured, notes = resample_uniformly(recording, settings)
     _check_efforts(even, robot)
-    # What `even` depends on: a search for filters prepares a recording many times.
+    # Checked once for each of these settings: the choice of filters calls this many times.
     check = refuse_derived_efforts, settings.max_gap, settings.stamps, settings.rate
     if check not in recording.passed:
         rows, source = (recording.position, recording.effort, recording.velocity), recording.source
@@ -325,9 +325,9 @@ MIN_MOVING_SHARE = 0.01  # a joint that moves for less of the time is at rest
 # Standstill is a share of an axis' high speed where that is less (a linear axis never passes a
 # tenth of a metre in a second), but not far below what encoders resolve.
 FASTEST, SLOW_SHARE, SLOW_FACTOR = 0.99, 0.05, 0.1
-# The samples of a kept row to either side that standstill must not lie in, this part of them all.
-# Half of them cost real logs up to a per cent, none left simulated ones, whose friction is as
-# sharp as its model, residuals twice as large (benchmarks/foreign.py, the demos).
+# A kept row stands for `decimation` samples. A third of these on either side of it must not be at
+# standstill. With half of them, real logs lose up to a per cent; with none, simulated ones, whose
+# friction is as sharp as its model, have residuals twice as large.
 CLEAR = 3
 ROUNDING = 1e-6  # relative: a rate that stamps give is never exact
 
@@ -350,9 +350,9 @@ def valid_rows(
     settings: SignalSettings,
 ) -> Mask:
     """Return the rows (N, n) to use of a recording filtered to a band [Hz] and decimated."""
-    turning = _is_turning(dq, settings.standstill)
+    turning = _is_moving(dq, settings.standstill)
     for coupling in robot.couplings:  # a joint moves where every motor does that it shares
-        shared = _is_turning(dq @ coupling.ratios[:, None], settings.standstill)
+        shared = _is_moving(dq @ coupling.ratios[:, None], settings.standstill)
         turning[:, coupling.ratios != 0.0] &= shared
     # All that were measured, of the joints that move: noise of one that never does has a sign too.
     every = measured_rows(even, band) & (turning.mean(axis=0) > MIN_MOVING_SHARE)
@@ -401,7 +401,7 @@ def measured_rows(even: UniformRecording, band: float) -> Mask:
     return all_within(good, edge)
 
 
-def _is_turning(dq: Array, standstill: float) -> Mask:
+def _is_moving(dq: Array, standstill: float) -> Mask:
     """Return where joints are faster than standstill, which is less for a slow axis, (N, n)."""
     fastest = np.quantile(np.abs(dq), FASTEST, axis=0)
     least = np.clip(SLOW_SHARE * fastest, SLOW_FACTOR * standstill, standstill)

@@ -264,7 +264,7 @@ def group(
     names: Iterable[str], joints: Sequence[str], places: Mapping[str, tuple[str, Key]] = EMPTY
 ) -> list[Selection]:
     """
-    Select columns that mean something: those that differ in the joint only together.
+    Select columns that mean something, grouped by names that differ only in the joint.
 
     That is a number or the name of one of `joints`; of a column of an array `places` say it with
     its pattern. Also together are columns of different joints that differ in the unit, in torque

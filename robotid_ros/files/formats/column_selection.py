@@ -112,7 +112,7 @@ def find(
         if clocks and not differ:  # each signal repeats it
             named = {'time': names[places[0]]}
 
-    # Numbers of a column say that it is one of a joint's; those of a group that it is in do not.
+    # A digit in a column's own name makes it a joint's; a digit in its group's name does not.
     meant = {n: m for n in names if not re.search(r'\d[^./]*$', n) and (m := understand(n))}
     meant = dict.fromkeys(table.units, DATE) | meant
     times = [name for name, meaning in meant.items() if meaning.quantity == 'time']
@@ -137,7 +137,7 @@ def find(
                 and (either or s.meaning.reference == commanded)
             ),
             key=lambda s: (
-                # Last are columns that are named, and not after joints: of a force sensor.
+                # Columns that are named after something else, such as a force sensor, are last.
                 bool((words := [k for k, _ in s.members if isinstance(k, str)]) and joints)
                 and not match_names(words, joints),
                 s.meaning.reference,

@@ -66,8 +66,8 @@ from .motion_clock import MotionClock
 # A joint cannot move this far at bitwise constant effort [rad or m]: noise and friction change the
 # last digits. Less would take a joint that is held at rest for one that moves.
 CONSTANT_EFFORT_TRAVEL = 0.02
-# A joint is frozen that is so many times as far off as before, for so long [s]; where its
-# reference moves by this share of the tracking tolerance at least, as it may stick at a turn.
+# A joint counts as frozen if its error exceeds this many times the largest so far, for this long
+# [s], while its reference moves by this share of the tracking tolerance: it may stick at a turn.
 TIMES_AS_BEFORE, FAILED_FOR, STICKING = 5.0, 0.1, 0.2
 STILL_FOR = 0.025  # for which the same position explains an error that stops the robot [s]
 CHECK_POSITION = 'check its sensor, and whether the joint is free and has power'
@@ -81,8 +81,8 @@ CLOCK_STEPS = 3.0, -0.1
 # Every node tells here of its parameters, those that change among them.
 EVENTS, GAINS = '/parameter_events', 'gains.'
 HEARTBEAT = 'recorder/heartbeat'
-# Five heartbeats that are missing in succession [s]; of a recorder on this machine that is alive,
-# and so short of processor or disk only, the robot's motion may wait for longer.
+# Longest silence of the recorder, five heartbeats; where its process is alive on this machine, it
+# only lacks processor or disk [s].
 LONGEST_SILENCE, BUSY_SILENCE = 0.5, 2.0
 POLL_PERIOD = 0.005
 # On this topic, under the controller's name, every session gives signs of life: how often, and how

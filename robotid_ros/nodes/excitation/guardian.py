@@ -199,7 +199,7 @@ def main() -> None:
 
 
 def _guard(node: Node, stop: str, reset: str, process: int, name: str, *switch: str) -> int:
-    """Watch a process, of the node `name`, and stop the robot in need; return the exit code."""
+    """Watch a process, of the node `name`; stop the robot if it fails; return the exit code."""
     client = node.create_client(SwitchController if switch else CancelGoal, stop)
     setter = node.create_client(SetParametersAtomically, reset)
     end = time.monotonic() + SERVICE_TIMEOUT

@@ -48,8 +48,8 @@ PROGRESS_PERIOD = 0.5  # from one publication of progress to the next [s]
 ACCEPT_TIMEOUT, ACCEPT_POLL_PERIOD = 1.0, 0.002
 # How long a cancellation may take before 'failed' is published and the guardian takes over [s].
 CANCEL_TIMEOUT = 0.2
-# Patience with a result after its goal's time [s]: this node's, which simulated time may outrun.
-GOAL_END_GRACE = 1.0
+# How long to wait for a result after its goal's time [s], by this node's clock.
+RESULT_PATIENCE = 1.0
 DEPTH = 5000  # messages that may wait in a queue: 5 s at 1 kHz, should Python be late
 # States of the controller that are kept to tell which joint left its tolerance: the last second at
 # 1 kHz, of which a result takes 0.05 s and a busy machine some more.
@@ -58,7 +58,7 @@ KEPT_STATES = 1000
 REST_TIME = 0.1
 # How much later than its end the reason of a motion's end may arrive [s].
 REASON_TIMEOUT, REASON_POLL_PERIOD = 0.1, 0.01
-HOLDING_STATES = 3  # of the controller, after which a cancelled motion is one that is held
+HOLDING_STATES = 3  # to wait for after a cancel, before it is asked which position is held
 
 UNEVEN = (
     'the controller runs the motion at another speed, or its clock was set: a motion in pieces '
@@ -80,7 +80,7 @@ class SessionContext:
     stop: threading.Event  # set from outside to stop the robot
     controller: TrajectoryClient  # which outlives a session
     accept: Callable[[], None] = lambda: None  # called once what needs no other node is checked
-    # What is told of the session on `identification/progress`, nothing without.
+    # Returns what `identification/progress` says of the session.
     known: Callable[[], Mapping[str, str]] = dict
     # Called with a motion as it begins; what it returns is called for the next one as that ends.
     design_next: Callable[[Trajectory], Callable[[], Trajectory | None] | None] = lambda _: None
@@ -91,7 +91,7 @@ class SessionContext:
 
 
 class GoalPhase(NamedTuple):
-    """What a goal is a part of: goals of a `duration` in all [s], of which some ran `before`."""
+    """The phase of a goal; `duration` of all its goals [s], `before`: clocks of ended ones."""
 
     state: State
     what: str
@@ -110,7 +110,8 @@ class Supervisor:
         self._latest_stamp, self._publishers = 0, frozenset[bytes]()
         self._watchdog: checks.Watchdog | None = None
         self._malformed_told = False
-        self.holds_itself = False  # and stands still once its controller is deactivated
+        # Whether the drives hold the arm once its controller is deactivated.
+        self.holds_itself = False
         self._goals: deque[uuid.UUID] = deque(maxlen=2)  # the newest, and the one before
         controller = context.controller.name
         names = (f'{controller}/{name}' for name in (jtc.CANCEL, jtc.SET_PARAMETERS))
@@ -336,7 +337,7 @@ class Supervisor:
         self, goal: TrajectoryGoal, points: Waypoints, phase: GoalPhase, pieces: Sequence[Piece]
     ) -> MotionClock:
         """Watch a motion to its end, and send the `pieces` that are left of it as they are due."""
-        clock = MotionClock(points, self._settings.goal_time, GOAL_END_GRACE)
+        clock = MotionClock(points, grace=self._settings.goal_time, patience=RESULT_PATIENCE)
         followed = checks.ReferenceWatch(points, self._tracking)
         self.begin()
         published, left = 0.0, list(pieces)

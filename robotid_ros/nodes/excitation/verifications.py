@@ -250,7 +250,7 @@ class VerificationSession(Session):
         self.wait_at_rest(MEASURING_TIME)
         log = motion_log.MotionLog(self.context.robot.joints, *self.kept_messages)
         position, effort = log.means()
-        return position, np.asarray(effort * self.context.robot.drive_gain)
+        return position, self.context.robot.torques(effort)
 
     def _track(self, what: str, points: Waypoints) -> Tracking:
         found: Tracking = self.in_worker(self._run_logged(what, points).tracking)

@@ -259,7 +259,7 @@ class GravityCompensation(ModelNode):
             raise RobotStateError('the arm moves: wait until it rests, and start again')
         if not np.isfinite(tau).all():
             raise RobotStateError('joint states hold no efforts: what holds the arm is unknown')
-        held = tau.mean(axis=0) * self._model.robot.drive_gain
+        held = self._model.robot.torques(tau.mean(axis=0))
         law.check(q.mean(axis=0), held)
         return law, held, pace.figures()
 
