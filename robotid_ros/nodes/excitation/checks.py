@@ -120,7 +120,7 @@ class Watchdog:
         self._settings, self.joints, self._locked = settings, robot.joints, robot.locked
         self.effort_reported = effort_reported
         # Whether an effort other than 0 was ever measured, and is commanded now.
-        self._sensed = self._commands_effort = False
+        self._sensed = self._commands_effort = self._commands_unknown = False
         self._lower, self._upper = robot.limits.lower, robot.limits.upper
         self._beyond, self._tracking = (
             expand_per_joint(getattr(settings, name), robot.joints, name)
@@ -154,7 +154,7 @@ class Watchdog:
             self._check_numbers('position', states.position, SensorError)
             self._check_position(states.position)
             self._check_numbers('velocity', states.velocity)
-            if self._commands_effort:
+            if self._commands_effort or self._commands_unknown:
                 # Its gains make efforts of velocities.
                 self._velocity.check(states)
             self._sensed = self._sensed or bool(np.nan_to_num(states.effort).any())
@@ -230,6 +230,7 @@ class Watchdog:
         effort = jtc.by_joint(message, message.output.effort, self.joints)
         if effort is not None:
             self._commands_effort = bool(effort.any())
+        self._commands_unknown = not any(len(getattr(message.output, f)) for f in _QUANTITIES)
         if self.effort_reported:
             return
         if effort is None:

@@ -230,14 +230,7 @@ def _guard(node: Node, stop: str, reset: str, process: int, name: str, *switch: 
         tell(done, f"'{active}' is active again", f"'{active}' could not be activated")
     elif goals:
         cancels = [cancel_request(goal) for goal in goals]
-        done = _ask_until(
-            node,
-            client,
-            cancels,
-            lambda answer: answer.return_code in CANCELLED,
-            # It never came, or its controller was unloaded.
-            lambda answer: answer.return_code == CancelGoal.Response.ERROR_UNKNOWN_GOAL_ID,
-        )
+        done = _ask_until(node, client, cancels, lambda answer: answer.return_code in CANCELLED)
         tell(done, 'its motion was cancelled', 'its motion could not be cancelled')
     if trial:
         parameters = [Parameter(k, Parameter.Type.DOUBLE, v) for k, v in trial.items()]
@@ -254,14 +247,8 @@ def _say(word: str) -> None:
         os.write(sys.stdout.fileno(), f'{word}\n'.encode())
 
 
-def _ask_until(
-    node: Node,
-    client: Client,
-    requests: list[Any],
-    ok: Callable[[Any], bool],
-    at_last: Callable[[Any], bool] = lambda _: False,
-) -> bool:
-    """Ask for a while until each is confirmed; return whether one was, or all are so `at_last`."""
+def _ask_until(node: Node, client: Client, requests: list[Any], ok: Callable[[Any], bool]) -> bool:
+    """Ask again and again, for a while, until each is confirmed; return whether one was."""
     end, count = time.monotonic() + CANCEL_RETRY_TIME, len(requests)
     while requests and time.monotonic() < end:
         asked = [(request, client.call_async(request)) for request in requests]
@@ -270,7 +257,10 @@ def _ask_until(
         answered = [(r, future.result() if future.done() else None) for r, future in asked]
         if requests := [r for r, answer in answered if not (answer and ok(answer))]:
             time.sleep(RETRY_PERIOD)
-    return len(requests) < count or all(answer and at_last(answer) for _, answer in answered)
+    # Goals that are unknown at last never came, or their controller was unloaded.
+    unknown = CancelGoal.Response.ERROR_UNKNOWN_GOAL_ID
+    unknown_all = all(getattr(answer, 'return_code', 0) == unknown for _, answer in answered)
+    return len(requests) < count or unknown_all
 
 
 def _watch(client: int, trial: dict[str, float]) -> tuple[list[uuid.UUID], str]:

@@ -22,7 +22,13 @@ from ...core.verification.tracking import (
     Tracking,
     tracks_better,
 )
-from ...exceptions import ControllerError, RobotIdError, RobotStateError, TrajectoryError
+from ...exceptions import (
+    ControllerError,
+    RobotIdError,
+    RobotStateError,
+    SilentRobotError,
+    TrajectoryError,
+)
 from ...files import verification as record
 from ...files.configuration import Configuration
 from ..common.controller import ControllerClient
@@ -295,12 +301,12 @@ def on_trial(
         guardian.release()
         kept = True
 
-    def set_back() -> None:
+    def set_back(after: str = '') -> None:
         try:
             controller.set(old)
         except ControllerError as error:
             raise ControllerError(
-                f"the controller's gains may not be back ({error}): set them by hand, "
+                f"{after}the controller's gains may not be back ({error}): set them by hand, "
                 f"'{record.GAINS_BEFORE}' beside the results holds them"
             ) from error
         # It has ended, and set them back itself, where it had to cancel the motion.
@@ -311,8 +317,12 @@ def on_trial(
     try:
         controller.set(new)
         yield keep
+    except SilentRobotError as error:
+        # Who would wait for its answer would say too late why the robot was stopped.
+        why = f"; the guardian sets the old gains again, or they are in '{record.GAINS_BEFORE}'"
+        raise SilentRobotError(f'{error}{why} beside the results', error.joints) from error
     except BaseException as error:
-        set_back()
+        set_back(f'{error}; ')
         if not isinstance(error, RobotIdError):
             raise
         raise RobotStateError(f'{error}; the old gains are set again') from error

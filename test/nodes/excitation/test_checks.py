@@ -341,6 +341,14 @@ def test_commands_that_are_left_out_are_told_with_the_remedy():
         dog.check_controller_state(controller_state(effort=()), 0.1)
 
 
+def test_a_velocity_that_lies_is_found_though_commands_are_left_out():
+    dog = watchdog()
+    dog.check_controller_state(controller_state(), 0.0)
+    with pytest.raises(RobotStateError, match=r'velocity of a is .* by the joint states'):
+        for k in range(20):
+            look(dog, joint_state(0.01 * k, velocity=(50.0, 0.0)), now=0.01 * k)
+
+
 def streams(effort=(), output='effort', speed=1.0, command=(0.0, 0.0)):
     """Give topics on which joint states and a controller's states arrive."""
     header = SimpleNamespace(stamp=SimpleNamespace(sec=1, nanosec=0))

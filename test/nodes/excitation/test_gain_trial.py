@@ -13,7 +13,7 @@ from robotid_ros.core.excitation.trajectory import point_to_point
 from robotid_ros.core.identification_settings import GainProposalSettings
 from robotid_ros.core.model import build_robot
 from robotid_ros.core.verification.feed_forward import with_rests
-from robotid_ros.exceptions import ControllerError, RobotStateError
+from robotid_ros.exceptions import ControllerError, RobotStateError, SilentRobotError
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.files.results import Results
 from robotid_ros.nodes.common.controller import ControllerDescription
@@ -94,6 +94,25 @@ def test_gains_that_cannot_be_set_back_are_left_to_the_guardian(parts):
     ):
         controller.refused = 1
     assert (controller.values, guardian.protected) == (NEW, OLD)
+
+
+def test_a_controller_that_is_silent_is_said_at_once_and_left_to_the_guardian(parts):
+    guardian, controller = parts
+    with (
+        pytest.raises(SilentRobotError, match='no states; the guardian sets the old') as caught,
+        on_trial(*parts, OLD, NEW),
+    ):
+        raise SilentRobotError('no states', ('a',))
+    assert (controller.values, guardian.protected, caught.value.joints) == (NEW, OLD, ('a',))
+
+
+def test_what_ended_the_trial_is_said_before_what_came_of_it(parts):
+    with (
+        pytest.raises(ControllerError, match="it swings; the controller's gains may not be back"),
+        on_trial(*parts, OLD, NEW),
+    ):
+        parts[1].refused = 1
+        raise RobotStateError('it swings')
 
 
 def test_gains_are_not_kept_without_a_guardian_that_knows(parts):
