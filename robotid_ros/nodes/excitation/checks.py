@@ -496,7 +496,9 @@ class ClockWatch:
         self._steps = list[int]()
 
         def hear(jump: Any) -> None:
-            self._steps.append(jump.delta.nanoseconds)
+            step = jump.delta.nanoseconds
+            if node.get_clock().now().nanoseconds != step:  # it was 0 before it was heard
+                self._steps.append(step)
 
         jumps = node.get_clock().create_jump_callback(threshold, post_callback=hear)
         self.close = jumps.unregister
