@@ -609,10 +609,9 @@ F1216 waits_for_goal info: '{controller}' waits without an end for {joints} to r
 F1217 uneven_updates: '{controller}' is to update at {update:g} Hz, controller_manager at
   {manager:g} Hz DO Set update_rate to {better:g} WHY A rate that does not divide is not kept, and
   DIDIM replays the one that was named.
-F1218 unbearable_gains info: The bodies of the description alone, without rotor inertia, are
-  unstable with the gains of {joints} at {rate:g} Hz DO In a simulation, set lower gains:
-  gazebo.launch.py derives them. A real robot has rotors and needs nothing WHY Gazebo simulates
-  links without rotors, and gains for geared drives shake them.
+F1218 unbearable_gains error: The bodies that Gazebo simulates, without rotor inertia, are unstable
+  with the gains of {joints} at {rate:g} Hz DO Set lower gains: gazebo.launch.py derives them WHY
+  Gains for geared drives shake links without rotors.
 F1301 didim_possible ok: Possible, with effort commands and gains WHY DIDIM replays the law that
   makes the effort.
 F1302 didim_gains info: DIDIM lacks the gains of {joints} DO Set them in the controller, or

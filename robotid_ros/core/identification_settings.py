@@ -163,7 +163,7 @@ class DriftSettings:
     )
     significance: float = setting(
         5.0, 'a change is told from so many σ on; at 5 chance shows one in 1.7 million looks, '
-        'and two of a trial have to agree with it', unit='σ', minimum=2.0, maximum=20.0,
+        'and later rows have to agree with it', unit='σ', minimum=2.0, maximum=20.0,
     )  # fmt: skip
     duration: float = setting(
         6.0, 'how long a change of friction or an offset that shows has to last before motion '

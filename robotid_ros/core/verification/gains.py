@@ -37,6 +37,7 @@ GAIN_MARGIN, PHASE_MARGIN = 10.0**0.3, 0.25 * math.pi
 # The phase in a simulation, whose delay is exact: 15°. With more, joints whose inertia varies
 # eightyfold are too soft to hold what they carry.
 SIMULATED_PHASE_MARGIN = math.pi / 12.0
+NEWEST = 1.0  # share of a step's new speed with which simulations go on
 # Where no recording shows it: a command acts half a period after its update on average, as it is
 # held, and takes one more for the bus and the drive. Less than `ON_TIME` of a period is jitter.
 PERIODS_OF_DELAY, ON_TIME = 1.5, 0.1
@@ -185,14 +186,13 @@ class BodyLoops:
     """
     Loops with a description's bodies alone, see `body_inertia`, under gains p, i, d (3, n).
 
-    Joints without p give way. Rate [Hz] and delay are the controller's; of a simulation it is 0.
+    Joints without p give way. The rate is the controller's [Hz]; commands act at once.
     """
 
-    def __init__(self, robot: Robot, gains: Array, rate: float, delay: int):
+    def __init__(self, robot: Robot, gains: Array, rate: float):
         self._held = np.flatnonzero(gains[0] > 0.0)
         self._names = [robot.joints[j] for j in self._held]
-        self._gains, self._loops = gains, (rate, delay)
-        self._newest = 0.5 if delay else 1.0
+        self._gains, self._loops = gains, (rate, 0)
         self._damping = (robot.damping / np.abs(robot.drive_gain))[self._held]
         inverse = np.linalg.inv(body_inertia(robot))[:, self._held][..., self._held]
         self._mass = np.linalg.inv(inverse)
@@ -203,11 +203,11 @@ class BodyLoops:
     def unstable_joints(self) -> list[str]:
         """Return the joints whose gains are too high for their bodies; none if all is stable."""
         gains, loops = self._gains[:, self._held], self._loops
-        growth = largest_eigenvalue(self._mass, gains, *loops, self._damping, self._newest)
+        growth = largest_eigenvalue(self._mass, gains, *loops, self._damping, NEWEST)
         if (growth < 1.0).all():
             return []
         single = self._free[..., None, None], gains.T[..., None], *loops, self._damping[:, None]
-        own = largest_eigenvalue(*single, self._newest).max(axis=0)
+        own = largest_eigenvalue(*single, NEWEST).max(axis=0)
         return [self._names[j] for j in np.flatnonzero((own >= 1.0) | (own == own.max()))]
 
     def bearable_gains(self) -> Array:
@@ -218,7 +218,7 @@ class BodyLoops:
         joints are lowered until all loops do at once. ControllerError: there are none.
         """
         found, loops = self._gains[:, self._held], self._loops
-        least = SIMULATED_PHASE_MARGIN, self._newest
+        least = SIMULATED_PHASE_MARGIN, NEWEST
         share = np.geomspace(LEAST_GAIN, 1.0, BANDWIDTHS)
         for j, (p, i, d) in enumerate(found.T):
             stiff, damped = np.meshgrid(share, share, indexing='ij')

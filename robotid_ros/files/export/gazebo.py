@@ -96,9 +96,7 @@ class RobotInGazebo:
         given = [simulation.gains.get(joint, GainSettings()) for joint in joints]
         gains = np.array([[getattr(each, name) for each in given] for name in 'pid'])
         if simulation.gains:
-            # The command of one step acts in the next.
-            loops = BodyLoops(self.robot, gains, controller_rate(simulation), delay=0)
-            gains = loops.bearable_gains()
+            gains = BodyLoops(self.robot, gains, controller_rate(simulation)).bearable_gains()
             lowered = {
                 joint: replace(each, p=p, i=i, d=d)
                 for joint, each, (p, i, d) in zip(joints, given, gains.T.tolist(), strict=True)

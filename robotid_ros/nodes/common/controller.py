@@ -144,10 +144,8 @@ def check_controller(controller: ControllerDescription, robot: Robot) -> None:
             raise ControllerError(f'{who} {why}')
 
 
-def unbearable_gains(
-    controller: ControllerDescription, robot: Robot, rate: float, *, in_gazebo: bool
-) -> list[str]:
-    """Return joints whose gains the bodies alone do not bear; Gazebo's commands act at once."""
+def unbearable_gains(controller: ControllerDescription, robot: Robot, rate: float) -> list[str]:
+    """Return joints whose gains their bodies alone, which Gazebo simulates, do not bear."""
     from ...core.verification.gains import BodyLoops
 
     rows = [controller.gains.get(joint, {}) for joint in robot.joints]
@@ -155,7 +153,7 @@ def unbearable_gains(
     known = rate and gains[0].any() and not (robot.assumed_inertials or robot.elastic)
     if controller.command_interfaces != ('effort',) or not known:
         return []
-    return BodyLoops(robot, gains, rate, 0 if in_gazebo else 1).unstable_joints()
+    return BodyLoops(robot, gains, rate).unstable_joints()
 
 
 def is_gazebo(plugin: str) -> bool:

@@ -123,7 +123,7 @@ def controller_findings(snapshot: GraphSnapshot, robot: Robot | None) -> Iterato
         if told < MIN_STATE_SHARE * snapshot.rate:
             yield finding('slow_controller_states', update=snapshot.rate, rate=told)
     yield from _setting_findings(controller)
-    if robot is not None:
+    if robot is not None and manager and manager.in_gazebo:
         yield from _gazebo_findings(snapshot, controller, robot)
     # DIDIM replays the law that makes the effort.
     if controller.command_interfaces != ('effort',):
@@ -138,12 +138,10 @@ def _gazebo_findings(
     snapshot: GraphSnapshot, controller: ControllerDescription, robot: Robot
 ) -> Iterator[Finding]:
     """Say what the description's bodies alone, which Gazebo simulates, do not bear or change."""
-    gazebo = snapshot.manager is not None and snapshot.manager.in_gazebo
     fits = set(controller.joints) == set(robot.joints)
-    if fits and (joints := unbearable_gains(controller, robot, snapshot.rate, in_gazebo=gazebo)):
-        found = finding('unbearable_gains', joints, rate=snapshot.rate)
-        yield found.at(Severity.ERROR) if gazebo else found
-    if not gazebo or robot.elastic or robot.assumed_inertials:
+    if fits and (joints := unbearable_gains(controller, robot, snapshot.rate)):
+        yield finding('unbearable_gains', joints, rate=snapshot.rate)
+    if robot.elastic or robot.assumed_inertials:
         return
     factors = friction_factors(robot)
     more = (factors > LIGHT) & (robot.dry_friction > 0.0)

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 import dataclasses
 from itertools import compress
+import math
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,10 @@ from ...core.arrays import Array
 from ...core.finding_codes import finding
 from ...core.findings import Finding, Severity
 from ...core.model import build_robot, inverse_dynamics, Robot
-from ...core.model.urdf_parsing import movable_joints
 from ...exceptions import RobotIdError
 from ...files.bags.summary import timing_of
 from ...files.formats.joint_table import JointTable
+from ..excitation.session_design import place_locked_joints
 from ..identification.gain_proposal import MAX_TRAVEL
 from .graph_snapshot import GraphSnapshot
 
@@ -121,13 +122,11 @@ def described_robot(snapshot: GraphSnapshot) -> tuple[Robot | None, tuple[Findin
         return None, (finding('no_description', **where),)
     settings, stream, joints = snapshot.configuration.robot, snapshot.states, snapshot.joints
     try:
-        names, followers = movable_joints(snapshot.description)
-        q = {} if stream is None else dict(zip(stream.joints, stream.position[-1], strict=True))
-        others = [name for name in names if joints and name not in (*joints, *followers)]
-        stands = {
-            name: float(np.nan_to_num(q.get(name, 0.0), posinf=0, neginf=0)) for name in others
-        }
-        settings = dataclasses.replace(settings, joints=joints, locked=stands | settings.locked)
+        settings = dataclasses.replace(settings, joints=joints)
+        if joints and stream is not None:
+            last = zip(stream.joints, stream.position[-1].tolist(), strict=True)
+            q = {joint: place for joint, place in last if math.isfinite(place)}
+            settings = place_locked_joints(snapshot.description, settings, q)
         robot = build_robot(snapshot.description, settings)
     except RobotIdError as reason:
         return None, (finding('description_unusable', reason=str(reason)),)

@@ -69,18 +69,13 @@ class Session(Supervisor):
         self.description = description = controller.describe()
         self.gains.expect(description.values)
         check_controller(description, robot)
-        # Gains that shake a simulation without rotors are refused there; elsewhere, it is said.
-        gazebo = controller.hardware.is_gazebo(robot.joints)
-        joints = unbearable_gains(description, robot, description.rate, in_gazebo=gazebo)
-        if joints and gazebo:
+        in_gazebo = controller.hardware.is_gazebo(robot.joints)
+        if joints := unbearable_gains(description, robot, description.rate) if in_gazebo else []:
             raise ControllerError(
                 f'the gains of {shortened(joints)} are too high at {description.rate:g} Hz for '
                 'bodies without rotor inertia, as Gazebo simulates them: take those that '
                 'gazebo.launch.py derives'
             )
-        if joints:
-            text = f'without rotor inertia the gains of {shortened(joints)} would be unstable'
-            self.context.node.get_logger().info(text, once=True)
         self.holds_itself = (
             'effort' not in description.command_interfaces
             or self.context.settings.deactivate_effort_controller

@@ -143,11 +143,11 @@ def test_gains_that_rotors_bear_are_named_where_there_are_none() -> None:
     assert 'wrist_3_joint' in unstable_joints(configuration, gains)
     robot = bodies(configuration)
     values = np.array([[gains[j][name] for j in robot.joints] for name in 'pid'])
-    assert 'wrist_3_joint' in BodyLoops(robot, values, 1000.0, 0).unstable_joints()
-    lowered = BodyLoops(robot, values, 1000.0, 0).bearable_gains()
-    assert BodyLoops(robot, lowered, 1000.0, 0).unstable_joints() == []
+    assert 'wrist_3_joint' in BodyLoops(robot, values, 1000.0).unstable_joints()
+    lowered = BodyLoops(robot, values, 1000.0).bearable_gains()
+    assert BodyLoops(robot, lowered, 1000.0).unstable_joints() == []
     assert (lowered <= values).all()
-    assert BodyLoops(robot, lowered, 1000.0, 0).bearable_gains() == pytest.approx(lowered)
+    assert BodyLoops(robot, lowered, 1000.0).bearable_gains() == pytest.approx(lowered)
 
 
 def test_joints_of_gazebo_are_rigid_and_may_sag(tmp_path: Path) -> None:
