@@ -28,7 +28,7 @@ from .columns import (
     SHARE,
     TINY,
 )
-from .variances import Choice, Fold, gains_clearly, Grams, GRID, products, Shrinkage, solve_delta
+from .variances import Choice, Fold, Grams, GRID, products, Shrinkage, solve_delta
 
 # Residual of a joint over the largest of all, at least: a joint without any has no scale.
 LEAST_RESIDUAL = 1e-6
@@ -140,8 +140,7 @@ def choose(
     instants: Sequence[Part],
     robot: Robot,
     base: BaseParameters,
-    beat: Array | None = None,
-) -> MixedModel | None:
+) -> MixedModel:
     """
     Choose how much each kind of column explains, and how far the description's bodies count.
 
@@ -150,8 +149,6 @@ def choose(
     parts : motions of one robot
     instants : the same motions without filtering (`at_instants`), as a model is evaluated
     robot, base : of their systems, with plain friction at the joints whose friction is open
-    beat : errors (F,) of another model on the folds; where plain friction is not clearly better,
-        nothing is chosen
 
     """
     length, weights, plain = _scales(parts)
@@ -183,8 +180,6 @@ def choose(
     spread, ridge = _friction(parts, robot, base, weights)
     ridge /= grams.count
     choice = Choice(grams, at_instants, base.rank, weights, mean, metric, ridge / length**2)
-    if beat is not None and not gains_clearly(choice.plain_errors(), beat):
-        return None
     found = choice.run()
     pull = found.pull * choice.metric * np.outer(length, length)
     mean = np.zeros(base.rank) if bodies is None else bodies

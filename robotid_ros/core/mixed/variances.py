@@ -70,7 +70,6 @@ class Shrinkage:
     pull: float  # to the bodies of the description, or ridge
     weights: Array  # (n,) 1/σ_j
     errors: Array  # (F,) squared error of each fold
-    plain_errors: Array  # (F,) the same by plain friction
     joint_errors: Array  # (n,) squared error of each joint, all folds
     plain_joint_errors: Array  # (n,) the same by plain friction
     powers: Array  # (n,) squared efforts of each joint, all folds
@@ -228,10 +227,6 @@ class Choice:
         found = np.einsum('fa,fjab,fb->fj', vector, squares, vector, optimize=True)
         return np.asarray(np.maximum(found, 0.0))
 
-    def plain_errors(self) -> Array:
-        """Return the squared errors (F,) that plain friction leaves of the folds' rows."""
-        return total(np.array([fit.plain for fit in self._fits(0.0, self._filtered)]))
-
     def run(self) -> Shrinkage:
         """Open kinds, and set the prior, as far as the folds tell that it helps."""
         count = len(KINDS)
@@ -261,9 +256,7 @@ class Choice:
         plain = np.array([fit.plain for fit in fits])
         by_joint = left.sum(axis=0), plain.sum(axis=0)
         powers = self._filtered[:, :, -1, -1].sum(axis=0)
-        return Shrinkage(
-            penalty, used, pull, self._weights, total(left), total(plain), *by_joint, powers
-        )
+        return Shrinkage(penalty, used, pull, self._weights, total(left), *by_joint, powers)
 
     def _close_at_joints(self, penalty: Array, pull: float) -> None:
         """Close the kinds that do not clearly help a joint on its own folds, the least first."""

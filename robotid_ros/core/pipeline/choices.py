@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ...exceptions import RobotIdError
-from ..arrays import Array
 from ..finding_codes import finding
 from ..findings import Finding
 from ..identification_settings import IdentificationSettings
@@ -19,6 +18,7 @@ from ..model.base_parameters import base_parameters
 from ..model.robot import ElasticRobot, Robot
 from ..regression.delays import prepare_without_delay, remove_delay
 from ..regression.estimators import MIXED
+from ..regression.observation_system import observe
 from ..signals.preparation import MIN_TRAVEL
 from ..signals.recording import Recording
 from ..signals.samples import SignalSettings
@@ -145,25 +145,26 @@ def choose_gravity(
 ) -> tuple[MixedModel, tuple[Finding, ...]]:
     """Choose the mixed model, and note it where the efforts hold no gravity."""
 
-    def chosen(robot: Robot, beat: Array | None = None) -> MixedModel | None:
+    def chosen(robot: Robot) -> tuple[list[Part], MixedModel]:
         base = base_parameters(robot)
-        parts = [prepare_without_delay(r, robot, base, signals) for r in recordings]
+        parts: list[Part] = [prepare_without_delay(r, robot, base, signals) for r in recordings]
         instants = [at_instants(r, robot, base, signals) for r in recordings]
-        return choose(parts, instants, robot, base, beat)
+        return parts, choose(parts, instants, robot, base)
 
-    model = chosen(robot)
-    assert model is not None
+    parts, model = chosen(robot)
     if robot.effort_kind != 'auto' or not robot.gravity.any():
         return model, ()
     weightless = robot.model.copy()
     weightless.gravity.linear = np.zeros(3)
-    other = chosen(
-        dataclasses.replace(robot, model=weightless, effort_kind='without_gravity'),
-        # With plain friction, too: springs may stand in for gravity.
-        model.shrinkage.plain_errors,
-    )
-    if other is None:
+    lighter = dataclasses.replace(robot, model=weightless, effort_kind='without_gravity')
+    base = base_parameters(lighter)
+    # With plain friction, too, which is quick to tell: springs may stand in for gravity.
+    others = [
+        dataclasses.replace(part, system=observe(part.samples, lighter, base)) for part in parts
+    ]
+    if not gains_clearly(plain_errors(others, others), plain_errors(parts, parts)):
         return model, ()
+    _, other = chosen(lighter)
     with_gravity, without = model.shrinkage.residual, other.shrinkage.residual
     clear = gains_clearly(other.shrinkage.errors, model.shrinkage.errors)
     # Of efforts that no model predicts nothing is known, gravity included.
