@@ -148,10 +148,9 @@ def payload_trials(model: Model, work: Work, batches, count: int) -> list[Told |
     return result
 
 
-def alarms(model: Model, work: Work, batches, seconds: float) -> tuple[int, int, float]:
-    """Return the changes told and the trials begun while nothing changes, and CPU per second."""
-    monitor, told, trials, spent = model.monitor(), 0, 0, 0.0
-    end, suspected = work.time + seconds, False
+def alarms(model: Model, work: Work, batches, seconds: float) -> tuple[int, float]:
+    """Return the changes told while nothing changes, and CPU per second."""
+    monitor, told, spent, end = model.monitor(), 0, 0.0, work.time + seconds
     while work.time < end:
         batch = next(batches)
         start = time.process_time()
@@ -159,10 +158,8 @@ def alarms(model: Model, work: Work, batches, seconds: float) -> tuple[int, int,
         spent += time.process_time() - start
         for change in changes:
             print(f'  false: {change}')
-        trials += (monitor.suspicion is not None) and not suspected
-        suspected = monitor.suspicion is not None
         told += len(changes)
-    return told, trials, spent / max(seconds, 1e-9)
+    return told, spent / max(seconds, 1e-9)
 
 
 def pushes(model: Model, work: Work, batches, seconds: float) -> tuple[int, int]:
@@ -208,8 +205,8 @@ def main() -> int:
         found = [each.change for each in payload if each is not None and each.change]
         masses = ', '.join(f'{c.value[0]:.3f}±{c.sigma[0]:.3f}' for c in found[:3])
         print(f'{name}: {MASS:g} kg told {times(payload)}; {masses} kg', flush=True)
-        told, trials, cpu = alarms(model, work, batches, 60.0 * arguments.minutes)
-        print(f'{name}: {told} false alarms, {trials} trials in {arguments.minutes:g} min; '
+        told, cpu = alarms(model, work, batches, 60.0 * arguments.minutes)
+        print(f'{name}: {told} false alarms in {arguments.minutes:g} min; '
               f'{100.0 * cpu:.1f} % of a processor', flush=True)  # fmt: skip
         count, pushed = pushes(model, work, batches, 60.0 * arguments.pushed)
         print(f'{name}: {pushed} changes told of {count} pushes', flush=True)

@@ -1,4 +1,4 @@
-"""Which groups of parameters changed: least squares that forgets, and likelihood ratios."""
+"""Which groups of parameters changed, by likelihood ratios."""
 
 from collections.abc import Sequence
 import dataclasses
@@ -11,7 +11,7 @@ from ..arrays import Array, ReadOnlyArrays
 from ..model import regressor, Robot
 from ..model.friction import OF_POSITION
 from ..model.robot import INERTIAL
-from ..regression.observation_system import triangular_factor
+from .motion_rows import RowSums
 
 FRICTION, OFFSET, PAYLOAD = 'friction', 'offset', 'payload'
 # What a body at the last link adds to its parameters, the mass first. Its inertia about the joint
@@ -56,10 +56,6 @@ class FollowedParameters(ReadOnlyArrays):
     scale: Array  # (m,) change that counts as large
     level: Array  # (n,) ordinary torque of each joint [N·m or N]
     groups: tuple[ParameterGroup, ...]  # what changes together
-
-    def rows(self, memory: float = np.inf) -> 'ForgettingLeastSquares':
-        """Return least squares of these parameters, without rows yet, and its memory [s]."""
-        return ForgettingLeastSquares(len(self.level), len(self.columns), memory)
 
 
 def follow(robot: Robot, standard: Array) -> FollowedParameters:
@@ -128,50 +124,6 @@ def _rms(torque: Array) -> Array:
     return np.asarray(np.sqrt(np.mean(torque**2, axis=1)))
 
 
-class ForgettingLeastSquares:
-    """
-    Triangular factors of all rows so far, one of each joint, old rows weighing less.
-
-    With c_j the time in which joint j moved, a row of age a by that clock weighs e^(−a/T):
-    R_jᵀ R_j = Σ e^(−a/T) [φ y]ᵀ [φ y], the QR update of information filters (Bierman 1977). A
-    joint that rests forgets nothing, and what its rows do not show is not forgotten for them:
-    information leaves as new one of the same joint comes, so that nothing winds up. Of n joints,
-    m columns without the right-hand side, and a memory T, inf to forget nothing [s].
-    """
-
-    def __init__(self, joints: int, columns: int, memory: float):
-        self.memory = memory
-        self.factors = np.zeros((joints, columns + 1, columns + 1))  # R_j of [φ y]
-        self.time, self.counts = np.zeros((2, joints))  # c_j (n,) [s], sums of rows' weights (n,)
-
-    def add(self, rows: Array, used: npt.NDArray[np.bool_], duration: float) -> None:
-        """Take in one row [φ y] (n, m + 1) of a duration [s], of the joints that moved (n,)."""
-        decay = np.where(used, np.exp(-duration / self.memory), 1.0)
-        old = self.factors * np.sqrt(decay)[:, None, None]
-        new = np.where(used[:, None], rows, 0.0)
-        self.factors = triangular_factor(np.concatenate([old, new[:, None]], axis=1))
-        self.time = self.time + np.where(used, duration, 0.0)
-        self.counts = decay * self.counts + used
-
-    def copy(self, memory: float) -> 'ForgettingLeastSquares':
-        """Return the same rows with another memory from here on."""
-        n, size, _ = self.factors.shape
-        result = ForgettingLeastSquares(n, size - 1, memory)
-        result.factors, result.time, result.counts = self.factors, self.time, self.counts
-        return result
-
-    def information(self, noise: Array) -> tuple[Array, Array]:
-        """Return Φᵀ Φ (m, m) and Φᵀ y (m,) of all joints, rows in units of their σ (n,)."""
-        rows = (self.factors / noise[:, None, None]).reshape(-1, self.factors.shape[-1])
-        gram = rows.T @ rows
-        return gram[:-1, :-1], gram[:-1, -1]
-
-    def squares(self, value: Array) -> Array:
-        """Return the weighted sums of squares that parameters (m,) leave of each joint (n,)."""
-        left = self.factors @ np.append(-value, 1.0)
-        return np.asarray(np.sum(left**2, axis=1))
-
-
 class Evidence(NamedTuple):
     """What rows say of changes of the followed parameters."""
 
@@ -202,10 +154,6 @@ class Evidence(NamedTuple):
             result.append(float(score[members] @ np.linalg.solve(block, score[members])))
         return np.array(result)
 
-    def expected(self, group: ParameterGroup, change: Array) -> float:
-        """Return the statistic of a change γ of a group without noise, γᵀ Φ_kᵀ Σ₀⁻¹ Φ_k γ."""
-        return float(change @ self._beside()[1][np.ix_(group.members, group.members)] @ change)
-
     def _beside(self) -> tuple[Array, Array]:
         """Return Φᵀ Σ₀⁻¹ y (m,) and Φᵀ Σ₀⁻¹ Φ (m, m)."""
         mean, covariance = self.estimate()
@@ -227,10 +175,7 @@ class ChangeTests:
         from scipy.special import chdtri, erfc
 
         self.groups = followed.groups
-        # Where the parameters are when nothing changed, and with the changes that are known, (m,).
-        self.start, self.reference = np.zeros((2, len(followed.columns)))
-        # Of the start: of the identification, later, and smaller, of the first motion.
-        self.start_sigma = sigma.copy()
+        self.reference = np.zeros(len(followed.columns))  # (m,) with the changes that are known
         self._tolerated = (np.maximum(tolerance, LEAST) * followed.scale) ** 2
         self._narrow = self._tolerated + sigma**2
         self._wide = (WIDE * followed.scale) ** 2
@@ -238,9 +183,14 @@ class ChangeTests:
         # χ² that chance exceeds as seldom as a normal variable so many σ.
         self._thresholds = chdtri(self._sizes, erfc(significance / np.sqrt(2.0)))
 
-    def find(
-        self, rows: ForgettingLeastSquares, noise: Array
-    ) -> tuple[list[ParameterGroup], bool]:
+    def largest_gain(self, rows: RowSums, noise: Array) -> float:
+        """Return what the group explains that explains most, 0 where none is significant."""
+        statistics = self._evidence(rows, noise).statistics(self.groups, self._wide)
+        return float((statistics - PRICE * self._sizes).max(
+            initial=0.0, where=statistics > self._thresholds
+        ))  # fmt: skip
+
+    def find(self, rows: RowSums, noise: Array) -> tuple[list[ParameterGroup], bool]:
         """
         Return the groups that changed, the one that explains most first, and whether it is clear.
 
@@ -262,18 +212,9 @@ class ChangeTests:
             chosen.append(best)
         return [self.groups[k] for k in chosen], clear
 
-    def shown(
-        self, group: ParameterGroup, value: Array, rows: ForgettingLeastSquares, noise: Array
-    ) -> tuple[float, float]:
-        """Return what a group explains, and would at a value (of its members), over threshold."""
-        evidence, threshold = self._evidence(rows, noise), self._threshold(group)
-        (statistic,) = evidence.statistics((group,), self._wide)
-        change = value - self.reference[list(group.members)]
-        return float(statistic) / threshold, evidence.expected(group, change) / threshold
-
     def agree(
-        self, group: ParameterGroup, free: Sequence[ParameterGroup], early: ForgettingLeastSquares,
-        late: ForgettingLeastSquares, noise: Array,
+        self, group: ParameterGroup, free: Sequence[ParameterGroup], early: RowSums,
+        late: RowSums, noise: Array,
     ) -> bool:  # fmt: skip
         """Whether one value of a group explains early and late rows, by evidence of each."""
         a, b = (self._evidence(rows, noise, free) for rows in (early, late))
@@ -284,22 +225,20 @@ class ChangeTests:
         return bool(first >= threshold and gain >= CONFIRMED * threshold)
 
     def estimate(
-        self, rows: ForgettingLeastSquares, noise: Array, free: Sequence[ParameterGroup] = ()
+        self, rows: RowSums, noise: Array, free: Sequence[ParameterGroup] = ()
     ) -> tuple[Array, Array]:
         """Return values (m,), `free` groups far from the reference, and their σ (m,)."""
         mean, covariance = self._evidence(rows, noise, free).estimate()
         return self.reference + mean, np.sqrt(np.diag(covariance))
 
-    def learn(self, group: ParameterGroup, rows: ForgettingLeastSquares, noise: Array) -> None:
-        """Take what rows show of a group, within what is no change, for where it starts."""
-        value, sigma = self.estimate(rows, noise)
+    def take(self, group: ParameterGroup, value: Array, sigma: Array) -> None:
+        """Take values of a group, to within their σ, for the reference."""
         members = list(group.members)
-        self.start[members] = self.reference[members] = value[members]
-        self.start_sigma[members] = sigma[members]
-        self._narrow[members] = self._tolerated[members] + sigma[members] ** 2
+        self.reference[members] = value
+        self._narrow[members] = self._tolerated[members] + sigma**2
 
     def is_none(self, group: ParameterGroup, change: Array, sigma: Array) -> bool:
-        """Whether a difference from the start, known to within σ, is within what is none."""
+        """Whether a change, known to within σ, is within what is none."""
         tolerated = self._tolerated[list(group.members)]
         return bool(np.all(change**2 <= NONE**2 * (tolerated + sigma**2)))
 
@@ -307,7 +246,7 @@ class ChangeTests:
         return float(self._thresholds[self.groups.index(group)])
 
     def _evidence(
-        self, rows: ForgettingLeastSquares, noise: Array, free: Sequence[ParameterGroup] = ()
+        self, rows: RowSums, noise: Array, free: Sequence[ParameterGroup] = ()
     ) -> Evidence:
         information, score = rows.information(noise)
         variance, members = self._narrow.copy(), [k for group in free for k in group.members]

@@ -1,8 +1,9 @@
-"""Drift: parameters followed by recursive least squares, and the changes of them that last."""
+"""Drift: parameters followed by least squares that forgets, and changes of them that last."""
 
-from collections import deque
 from collections.abc import Sequence
 import dataclasses
+import itertools
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,38 +11,19 @@ import numpy.typing as npt
 from ..arrays import Array
 from ..identification_settings import DriftSettings
 from ..model.robot import Robot
-from .change_tests import (
-    ChangeTests,
-    follow,
-    FollowedParameters,
-    FRICTION,
-    ParameterGroup,
-    PAYLOAD,
-)
-from .motion_rows import FilteredStates, MotionRows, Row, RowNoise
+from .change_tests import ChangeTests, follow, FRICTION, ParameterGroup, PAYLOAD
+from .motion_rows import FilteredStates, MotionRows, Row, RowNoise, RowSums
 
-# Rows that come later have so much time to confirm or refute a change, over what is asked for,
-# half of it where other joints alone move. They count as time for the joint as far as it moves
-# in this share of it, and refute a change that they would show where this share of the threshold
-# is left: it was a contact that comes and goes, or a motion that shows too little.
-PATIENCE, OTHERS, MOTION, DOUBT = 3.0, 2.0, 0.15, 0.2
-# A push that ended leaves rows at the end of the last ones, so many, e⁵ times as likely without
-# the change; and among so many before a look, the change is sought that made it.
-LAST, ENDED = 24, 10.0
-# It was not there yet in any of these rows that say so e¹⁰ times as likely: what shows then is the
-# next push. Rows that begin or end amid a change cost a payload less than that.
-NOT_YET = 20.0
 # Longer silence starts the filter anew [s]: a few lost messages at 100 Hz do not. What it then
 # took for a rest has left it after so many periods of its cut-off.
 MAX_GAP, SETTLING = 0.055, 3.0
-# Time constants of rows that show a large change at once, and a smaller one soon [s of motion]:
-# what is known from the past would hide it for as long as it is remembered.
-RECENT = (2.0, 8.0)
-FEWEST, WINDOW = 3, 24  # last rows, at least and at most, that show alone what has just begun
-# Blocks with motion from one test to the next, and to the next of a trial: some milliseconds.
-TEST_EVERY, TRIAL_EVERY = 4, 2
-# A joint is known from so much motion that is remembered on [s], and so much at first shows where
-# it starts: more exactly than an identification, whose σ counts what another motion may show.
+# Buckets of as many rows that are kept, and the time of motion of all of them, over the memory: a
+# change that takes longer to show is one of how the robot is moved.
+EACH, KEPT = 4, 3.0
+TEST_EVERY = 4  # blocks with motion from one test to the next: some milliseconds of a processor
+PATIENCE = 3.0  # times that a change has to last, after which rows that do not agree are forgotten
+# A joint is known from so much motion on [s], and so much at first shows where it starts: more
+# exactly than an identification, whose σ counts what another motion may show.
 ENOUGH, START = 2.0, 10.0
 
 
@@ -57,149 +39,63 @@ class DriftChange:
     reverted: bool  # whether the parameters are where they started again
 
 
-class ChangeTrial:
+class Bucket(NamedTuple):
+    """Successive rows."""
+
+    begin: int  # stamp from which they are on [ns]
+    size: int  # their number
+    rows: RowSums
+
+
+class AdaptiveWindows:
     """
-    Rows since a change, alone, have to show it, and rows that come later have to confirm it.
+    The latest rows in buckets whose size grows with their age (Bifet and Gavaldà 2007).
 
-    When a group shows first, it has to last: rows from some time after that, in which a push is
-    over, have to show one value of it together with those before, by evidence of their own. The
-    value is what made the group's members suspect.
+    Wherever a change was, some bucket begins soon after it: later by a share of the time since.
+    Rows are kept for some time of motion [s].
     """
 
-    def __init__(
-        self, followed: FollowedParameters, tests: ChangeTests, noise: RowNoise,
-        settings: DriftSettings, suspected: ParameterGroup, value: Array,
-    ):  # fmt: skip
-        self._followed, self._tests, self._noise = followed, tests, noise
-        self._settings, self.ended = settings, False
-        self.suspected, self._value = suspected, value
-
-    def begin(self, latest: Sequence[Row]) -> DriftChange | None:
-        """Look at the latest rows one by one, from the change on; return what is told."""
-        whole, change = self._tests.reference.copy(), None
-        whole[list(self.suspected.members)] = self._value
-        rows, _ = self._since_change(whole, latest)
-        self._restart(rows[0])
-        for row in rows:
-            if not self.ended:
-                self.add(row)
-                change = self.judge(row.stamp)
-        return change
-
-    def _restart(self, first: Row) -> None:
-        """Forget all rows; the next one is to be the first."""
-        self.since = first.stamp  # when the change was first seen [ns]
-        self.rows, self._early, self._late = (self._followed.rows() for _ in range(3))
-        self._last = deque[Row](maxlen=LAST)
-        self._late_from: int | None = None  # from when on rows are late [ns]
+    def __init__(self, nothing: RowSums, longest: float):
+        self._nothing, self._longest = nothing, longest
+        self._buckets: list[Bucket] = []
 
     def add(self, row: Row) -> None:
         """Take in a row."""
-        self._last.append(row)
         begin = row.stamp - round(row.duration * 1e9)
-        late = self._late_from is not None and begin >= self._late_from
-        for rows in (self.rows, self._late if late else self._early):
-            rows.add(row.values, row.used, row.duration)
+        buckets = [*self._buckets, Bucket(begin, 1, self._nothing.with_row(row))]
+        k = len(buckets) - 1 - EACH
+        # Two of a size become one where there are more of them.
+        while k > 0 and buckets[k - 1].size == buckets[k].size:
+            old, new = buckets[k - 1 : k + 1]
+            both = Bucket(old.begin, old.size + new.size, old.rows.plus(new.rows))
+            buckets[k - 1 : k + 1] = [both]
+            k -= EACH
+        while sum(each.rows.time.max() for each in buckets[1:]) > self._longest:
+            buckets.pop(0)
+        self._buckets = buckets
 
-    def judge(self, stamp: int) -> DriftChange | None:
-        """Look at the rows so far, of which the last ends at a stamp; return what is told."""
-        # σ of rows about their own fit, whatever changed.
-        fitted, _ = self._tests.estimate(self.rows, self._noise.per_row(), self._tests.groups)
-        noise = self._noise.per_row_of(self.rows, fitted)
-        found, clear = self._tests.find(self.rows, noise)
-        if found:
-            group, *free = found
-            value, sigma = self._tests.estimate(self.rows, noise, (group, *free))
-            new = group != self.suspected or self._late_from is None
-            if new:  # some of the last rows may say that it was not there yet
-                rows, against = self._since_change(value, self._last)
-                if against > ENDED:
-                    self._restart(rows[0])
-                    for row in rows:
-                        self.add(row)
-            if clear and not self._is_over(value):
-                if new:  # rows that come later have to confirm it
-                    self.suspected, self._value = group, value[list(group.members)]
-                    self._late_from = stamp + round(self._duration() * 1e9)
-                    self._early, self._late = self.rows.copy(np.inf), self._followed.rows()
-                elif self._tests.agree(group, free, self._early, self._late, noise):
-                    return self._tell(group, value, sigma)
-        self.ended = self._is_unconfirmed(stamp, noise)
-        return None
+    def latest(self) -> list[Bucket]:
+        """Return all rows from each bucket on, the fewest first."""
+        backwards = reversed(self._buckets)
+        return [
+            *itertools.accumulate(
+                backwards, lambda a, b: Bucket(b.begin, a.size + b.size, a.rows.plus(b.rows))
+            )
+        ]
 
-    def _is_unconfirmed(self, stamp: int, noise: Array) -> bool:
-        """Whether rows would show the change and do not, or had time enough."""
-        rows, since = self._early, self.since
-        if self._late_from is not None:
-            rows, since = self._late, self._late_from
-        asked, motion = self._duration(), float(rows.time[list(self.suspected.joints)].max())
-        seen = min((stamp - since) * 1e-9, motion / MOTION) / asked
-        if seen >= PATIENCE or float(rows.time.max()) >= OTHERS * asked:
-            return True
-        if seen < 1.0:
-            return False
-        shown, expected = self._tests.shown(self.suspected, self._value, rows, noise)
-        return shown <= DOUBT and expected >= 1.0
-
-    def _duration(self) -> float:
-        """Return how long the suspected group has to last before rows confirm it [s]."""
-        settings, payload = self._settings, self.suspected.kind == PAYLOAD
-        return settings.payload_duration if payload else settings.duration
-
-    def _is_over(self, value: Array) -> bool:
-        """Whether a value (m,) has ended, or has begun just now, by the last rows (Page 1954)."""
-        over = most = 0.0
-        for row in self._last:
-            over = max(0.0, over + self._excess(row, value))
-            most = max(most, over)
-        return over > ENDED or most > NOT_YET
-
-    def _since_change(self, value: Array, rows: Sequence[Row]) -> tuple[list[Row], float]:
-        """Return the last rows, one at least, that a value (m,) explains best, and by how much."""
-        excess = np.cumsum([self._excess(row, value) for row in reversed(rows)])
-        return list(rows)[-1 - int(np.argmin(excess)) :], float(excess[-1] - excess.min())
-
-    def _excess(self, row: Row, value: Array) -> float:
-        """Return (|y − Φ δ|² − |y − Φ δ₀|²)/σ² of a row, δ a value (m,), δ₀ the reference."""
-        values = np.column_stack([np.array([-value, -self._tests.reference]), np.ones(2)])
-        left = (row.values @ values.T)[row.used] / self._noise.per_row()[row.used, None]
-        changed, same = np.sum(left**2, axis=0)
-        return float(changed - same)
-
-    def _tell(self, group: ParameterGroup, value: Array, sigma: Array) -> DriftChange:
-        self.ended = True
-        members = list(group.members)
-        changed = np.any(self._tests.reference[members] != self._tests.start[members])
-        self._tests.reference[members] = value[members]
-        change = value[members] - self._tests.start[members]
-        sigma = np.hypot(sigma[members], self._tests.start_sigma[members])
-        reverted = bool(changed) and self._tests.is_none(group, change, sigma)
-        return DriftChange(group, self.since, change, sigma, self._share(group, change), reverted)
-
-    def _share(self, group: ParameterGroup, change: Array) -> float:
-        """Return the torque of a change over the friction of these joints, on this motion."""
-        groups = (group,) if group.kind == FRICTION else self._followed.groups
-        near = (x for x in groups if x.kind == FRICTION and {*x.joints} & {*group.joints})
-        friction = [k for other in near for k in other.members]
-        rows = np.concatenate(self.rows.factors[list(group.joints), :, :-1])
-        start = self._followed.identified + self._tests.start
-        before = rows[:, friction] @ start[friction]
-        torque = rows[:, list(group.members)] @ change
-        size = float(np.linalg.norm(before))
-        if group.kind == PAYLOAD or size == 0.0:
-            return float('nan')
-        sign = torque @ before if group.kind == FRICTION else change[0]
-        return float(np.copysign(np.linalg.norm(torque) / size, sign))
+    def forget(self, before: int) -> None:
+        """Forget rows before a stamp [ns]."""
+        self._buckets = [each for each in self._buckets if each.begin >= before]
 
 
 class DriftMonitor:
     """
     Follows friction, offsets and payload, and tells changes that are significant and last.
 
-    All rows pass least squares with forgetting. Where a likelihood ratio says that they, or the
-    last of them alone, do not go with what was identified, a trial begins: rows since the change,
-    alone, have to show a group, and rows that come later have to confirm it. Either way its rows
-    replace the older ones: these are about a robot that has changed, or spoiled by a push.
+    All rows pass least squares with forgetting. A change is told where a likelihood ratio of the
+    latest rows, however many, shows one group of parameters, and no other one nearly as well, and
+    where two parts of these rows show one value of it, each by evidence of its own: the first one
+    lasts longer than a push.
 
     Parameters
     ----------
@@ -224,14 +120,14 @@ class DriftMonitor:
         self.followed = followed = follow(robot, standard)
         self._states = FilteredStates(robot.drive_gain, cutoff, MAX_GAP)
         self._builder = MotionRows(robot, standard, followed.columns, standstill)
-        self._rows = followed.rows(settings.memory)
-        self._recent = [followed.rows(memory) for memory in RECENT]
+        nothing = RowSums.none(robot.n, len(followed.columns))
+        self._rows, self._windows = nothing, AdaptiveWindows(nothing, KEPT * settings.memory)
         self._noise = RowNoise(residual, followed.level)
-        own = sigma[followed.columns]
-        self._tests = ChangeTests(followed, own, settings.tolerance, settings.significance)
-        self._latest = deque[Row](maxlen=WINDOW)
-        self._trial: ChangeTrial | None = None
+        # Where parameters start, over what was identified: by the first motion.
+        self._start, self._start_sigma = np.zeros(len(followed.columns)), sigma[followed.columns]
         self._unlearned = list(followed.groups)
+        given = self._start_sigma, settings.tolerance, settings.significance
+        self._tests = ChangeTests(followed, *given)
         self._blocks = 0
         self.changes: dict[ParameterGroup, DriftChange] = {}
         self.last_motion = np.zeros(robot.n, dtype=np.int64)
@@ -241,11 +137,6 @@ class DriftMonitor:
     def stamp(self) -> int:
         """Stamp of the last joint state [ns], 0 before the first."""
         return self._states.stamp
-
-    @property
-    def suspicion(self) -> tuple[ParameterGroup, int] | None:
-        """What is being looked at, and since when [ns]."""
-        return None if self._trial is None else (self._trial.suspected, self._trial.since)
 
     def update(
         self, stamp: npt.NDArray[np.int64], position: Array, effort: Array
@@ -270,62 +161,103 @@ class DriftMonitor:
         return self.followed.identified + self._value, self._sigma
 
     def enough(self) -> npt.NDArray[np.bool_]:
-        """Return for which joints (n,) enough motion is remembered."""
-        rows = self._rows if self._trial is None else self._trial.rows
-        return np.asarray(np.maximum(self._rows.time, rows.time) >= ENOUGH)
+        """Return for which joints (n,) there was enough motion."""
+        return np.asarray(self._rows.time >= ENOUGH)
 
     def _take(self, row: Row) -> DriftChange | None:
         """Take in a row; return what is told."""
-        errors = row.values @ np.append(-self._recent_value, 1.0)
-        if self._trial is None:
-            self._noise.hold(errors, row.used)
+        self._noise.hold(row.values @ np.append(-self._value, 1.0), row.used)
         if not row.used.any():
             return None
         self.last_motion[row.used] = row.stamp
-        for rows in (self._rows, *self._recent):
-            rows.add(row.values, row.used, row.duration)
-        self._latest.append(row)
-        if self._trial is not None:
-            self._trial.add(row)
+        self._rows = self._rows.with_row(row, self._settings.memory)
+        self._windows.add(row)
         self._blocks += 1
-        if self._blocks % (TEST_EVERY if self._trial is None else TRIAL_EVERY):
+        if self._blocks % TEST_EVERY:
             return None
         self._fit()
-        change = self._suspect() if self._trial is None else self._trial.judge(row.stamp)
-        if self._trial is not None and self._trial.ended:
-            self._rows, self._trial = self._trial.rows, None
-            self._rows.memory = self._settings.memory
-            self._recent = [self._rows.copy(memory) for memory in RECENT]
-            self._fit()
-        if change is not None:
-            self._noise.drop()
-            self.changes.pop(change.group, None)
-            if not change.reverted:
-                self.changes[change.group] = change
-        return change
+        return self._find_change()
 
     def _fit(self) -> None:
         """Estimate the followed parameters, all free, from the rows that are remembered."""
         tests, noise = self._tests, self._noise.per_row()
         self._value, self._sigma = tests.estimate(self._rows, noise, tests.groups)
-        # Errors are those of a fit that follows soon: a change is no noise.
-        self._recent_value, _ = tests.estimate(self._recent[-1], noise, tests.groups)
 
-    def _suspect(self) -> DriftChange | None:
-        """Begin a trial where rows show a change; where not, learn where groups start."""
-        tests, noise, last = self._tests, self._noise.per_row(), self.followed.rows()
-        for row in reversed(self._latest):
-            last.add(row.values, row.used, row.duration)
-        alone = [last] if len(self._latest) >= FEWEST else []
-        for rows in (*alone, *self._recent, self._rows):
-            found, _ = tests.find(rows, noise)
-            if found:
-                group, parts = found[0], (self.followed, tests, self._noise, self._settings)
-                value = tests.estimate(rows, noise, (group,))[0][list(group.members)]
-                self._trial = ChangeTrial(*parts, group, value)
-                return self._trial.begin(self._latest)
-        for group in self._unlearned[:]:
-            if self._rows.time[list(group.joints)].min() >= START:
-                tests.learn(group, self._rows, noise)
-                self._unlearned.remove(group)
+    def _find_change(self) -> DriftChange | None:
+        """Look for the rows that show a change best, and whether it lasts; return what is told."""
+        tests, latest, noise = self._tests, self._windows.latest(), self._noise.per_row()
+        gains = [tests.largest_gain(rows, noise) for _, _, rows in latest]
+        k = int(np.argmax(gains))
+        if not gains[k] > 0.0:
+            self._learn(latest[-1].rows)
+            return None
+        # The first bucket may hold rows before the change.
+        begin, _, rows = since = latest[max(k - 1, 0)]
+        # σ of rows about their own fit, whatever changed.
+        fitted, _ = tests.estimate(rows, noise, tests.groups)
+        noise = self._noise.per_row_of(rows, fitted)
+        found, clear = tests.find(rows, noise)
+        duration = self._duration(found)
+        # Rows that come so long after the first ones have to confirm it.
+        late = [each for each in latest[:k] if each.begin - begin >= duration]
+        if not late:
+            return None
+        group, *free = found or tests.groups[:1]
+        early = rows.minus(late[-1].rows)
+        if found and clear and tests.agree(group, free, early, late[-1].rows, noise):
+            return self._tell(group, found, since, noise)
+        if self.stamp - begin > PATIENCE * duration:  # it was a push, or a motion of its own
+            self._windows.forget(late[-1].begin)
         return None
+
+    def _learn(self, rows: RowSums) -> None:
+        """Take what the first rows show of a group for where it starts."""
+        value, sigma = self._tests.estimate(rows, self._noise.per_row())
+        for group in self._unlearned[:]:
+            if rows.time[list(group.joints)].min() >= START:
+                members = list(group.members)
+                self._start[members], self._start_sigma[members] = value[members], sigma[members]
+                self._tests.take(group, value[members], sigma[members])
+                self._unlearned.remove(group)
+
+    def _duration(self, found: Sequence[ParameterGroup]) -> float:
+        """Return how long a change of groups has to last before rows confirm it [ns]."""
+        settings, payload = self._settings, bool(found) and found[0].kind == PAYLOAD
+        return 1e9 * (settings.payload_duration if payload else settings.duration)
+
+    def _tell(
+        self, group: ParameterGroup, found: Sequence[ParameterGroup], since: Bucket, noise: Array
+    ) -> DriftChange:
+        tests, members = self._tests, list(group.members)
+        value, sigma = (x[members] for x in tests.estimate(since.rows, noise, found))
+        tests.take(group, value, sigma)
+        self._unlearned = [each for each in self._unlearned if each != group]
+        value = value - self._start[members]
+        sigma = np.hypot(sigma, self._start_sigma[members])
+        reverted = group in self.changes and tests.is_none(group, value, sigma)
+        share = self._share(group, value, since.rows)
+        change = DriftChange(group, since.begin, value, sigma, share, reverted)
+        # Rows before are about another robot.
+        self._windows.forget(since.begin)
+        self._rows = since.rows
+        self._noise.drop()
+        self.changes.pop(group, None)
+        if not reverted:
+            self.changes[group] = change
+        self._fit()
+        return change
+
+    def _share(self, group: ParameterGroup, change: Array, rows: RowSums) -> float:
+        """Return the torque of a change over the friction of these joints, on this motion."""
+        groups = (group,) if group.kind == FRICTION else self.followed.groups
+        near = (x for x in groups if x.kind == FRICTION and {*x.joints} & {*group.joints})
+        friction, members = [k for x in near for k in x.members], list(group.members)
+        gram = rows.products[list(group.joints), :-1, :-1].sum(axis=0)
+        start = (self.followed.identified + self._start)[friction]
+        before = float(start @ gram[np.ix_(friction, friction)] @ start)
+        if group.kind == PAYLOAD or not before > 0.0:
+            return float('nan')
+        torque = float(change @ gram[np.ix_(members, members)] @ change)
+        along = change @ gram[np.ix_(members, friction)] @ start
+        sign = along if group.kind == FRICTION else change[0]
+        return float(np.copysign(np.sqrt(torque / before), sign))

@@ -1,4 +1,4 @@
-"""From filtered joint states to rows of the regression, and how much a row counts."""
+"""From filtered joint states to rows of the regression, their sums, and how much a row counts."""
 
 from collections import deque
 import dataclasses
@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from ..arrays import Array
 from ..model import regressor, Robot
-from .change_tests import ForgettingLeastSquares
 
 # Steps are rounded to this, so that few transition matrices are made, and kept up to a number [s].
 STEP_RESOLUTION, MAX_KEPT_STEPS = 1e-5, 1000
@@ -188,6 +187,50 @@ class MotionRows:
         return Row(stamp, duration, values, used)
 
 
+class RowSums(NamedTuple):
+    """Sums over rows of each joint while it moved, which add up and can be taken apart again."""
+
+    products: Array  # (n, m + 1, m + 1) of [φ y] with itself
+    time: Array  # (n,) [s]
+    counts: Array  # (n,) of rows
+
+    @classmethod
+    def none(cls, joints: int, columns: int) -> 'RowSums':
+        """Return those of no rows."""
+        return cls(np.zeros((joints, columns + 1, columns + 1)), *np.zeros((2, joints)))
+
+    def with_row(self, row: Row, memory: float = math.inf) -> 'RowSums':
+        """
+        Add a row, in which old ones weigh less.
+
+        With c_j the time in which joint j moved, a row of age a by that clock weighs e^(−a/T). A
+        joint that rests forgets nothing. Of a memory T [s].
+        """
+        weight = np.where(row.used, np.exp(-row.duration / memory), 1.0)
+        values = np.where(row.used[:, None], row.values, 0.0)
+        products = weight[:, None, None] * self.products + values[:, :, None] * values[:, None]
+        time = self.time + np.where(row.used, row.duration, 0.0)
+        return RowSums(products, time, weight * self.counts + row.used)
+
+    def plus(self, other: 'RowSums') -> 'RowSums':
+        """Add others."""
+        return RowSums(*(a + b for a, b in zip(self, other, strict=True)))
+
+    def minus(self, other: 'RowSums') -> 'RowSums':
+        """Take others out."""
+        return RowSums(*(a - b for a, b in zip(self, other, strict=True)))
+
+    def information(self, noise: Array) -> tuple[Array, Array]:
+        """Return Φᵀ Φ (m, m) and Φᵀ y (m,) of all joints, rows in units of their σ (n,)."""
+        gram = np.tensordot(noise**-2.0, self.products, 1)
+        return gram[:-1, :-1], gram[:-1, -1]
+
+    def squares(self, value: Array) -> Array:
+        """Return the sums of squares that parameters (m,) leave of each joint (n,)."""
+        way = np.append(-value, 1.0)
+        return np.maximum(self.products @ way @ way, 0.0)
+
+
 class RowNoise:
     """
     Standard deviation that a row of each joint counts with.
@@ -253,9 +296,9 @@ class RowNoise:
         """Return the σ (n,) that a row counts with."""
         return np.sqrt(self.variance * self.correlation)
 
-    def per_row_of(self, rows: ForgettingLeastSquares, value: Array) -> Array:
+    def per_row_of(self, rows: RowSums, value: Array) -> Array:
         """Return the same of rows that leave more about parameters (m,) fitted to them."""
-        followed = np.count_nonzero(np.any(rows.factors[:, :, :-1], axis=1), axis=1)
+        followed = np.count_nonzero(np.any(rows.products[:, :, :-1], axis=1), axis=1)
         own = np.maximum(rows.counts - followed, 0.0)
         squares = np.where(own > 0.0, rows.squares(value), 0.0)
         variance = (PRIOR_ROWS * self.variance + squares) / (PRIOR_ROWS + own)

@@ -257,8 +257,6 @@ def drift_statuses(monitor: DriftMonitor) -> list[DiagnosticStatus]:
         if all(ago[joint] > LONG_AGO or not enough[joint] for joint in groups[0].joints):
             last = max(int(motions[joint]) for joint in groups[0].joints)
             parts.append(f'not enough motion since {clock_text(last)}')
-        if monitor.suspicion is not None and monitor.suspicion[0] in groups:
-            parts.append(f'a change since {clock_text(monitor.suspicion[1])} is looked at')
         statuses.append(status(name, '; '.join(parts) or AS_IDENTIFIED, values, warn=bool(told)))
     return statuses
 

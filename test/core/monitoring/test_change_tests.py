@@ -1,6 +1,5 @@
 """What a change explains is the difference of two Gaussian likelihoods; chance is calibrated."""
 
-import pickle
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,10 +12,10 @@ from robotid_ros.core.monitoring.change_tests import (
     ChangeTests,
     Evidence,
     follow,
-    ForgettingLeastSquares,
     FRICTION,
     ParameterGroup,
 )
+from robotid_ros.core.monitoring.motion_rows import Row, RowSums
 
 from ..conftest import URDF
 
@@ -35,15 +34,6 @@ def test_a_statistic_is_the_difference_of_dense_likelihoods():
         change = own @ np.diag(WIDE[list(group.members)]) @ own.T
         exact = y @ (np.linalg.inv(without) - np.linalg.inv(without + change)) @ y
         assert statistic == pytest.approx(exact, rel=1e-9)
-
-
-def test_the_statistic_of_a_change_is_what_is_expected_of_it():
-    rng = np.random.default_rng(3)
-    phi, change = rng.normal(size=(40, 3)), np.array([0.8, -1.5])
-    y = phi[:, :2] @ change  # without noise
-    evidence = Evidence(phi.T @ phi, phi.T @ y, VARIANCE)
-    found = evidence.statistics(GROUPS, np.full(3, 1e9))[0]
-    assert evidence.expected(GROUPS[0], change) == pytest.approx(found, rel=1e-6)
 
 
 def test_an_estimate_is_that_of_the_prior_and_the_rows():
@@ -73,10 +63,11 @@ def test_parts_agree_where_each_shows_one_value_by_itself():
     rng, noise = np.random.default_rng(4), np.ones(1)
 
     def part(*change):
-        rows = ForgettingLeastSquares(1, 3, np.inf)
+        rows = RowSums.none(1, 3)
         for phi in rng.normal(size=(40, 3)):
             measured = phi @ change + rng.normal()
-            rows.add(np.append(phi, measured)[None], np.ones(1, dtype=bool), 0.05)
+            values = np.append(phi, measured)[None]
+            rows = rows.with_row(Row(0, 0.05, values, np.ones(1, dtype=bool)))
         return rows
 
     early = part(2.0, -1.0, 0.0)
@@ -84,7 +75,7 @@ def test_parts_agree_where_each_shows_one_value_by_itself():
     # A push that is over, another one, and the same after which hardly anything moved.
     assert not tests.agree(GROUPS[0], (), early, part(0.0, 0.0, 0.0), noise)
     assert not tests.agree(GROUPS[0], (), early, part(-1.0, 2.0, 0.0), noise)
-    assert not tests.agree(GROUPS[0], (), early, ForgettingLeastSquares(1, 3, np.inf), noise)
+    assert not tests.agree(GROUPS[0], (), early, RowSums.none(1, 3), noise)
 
 
 def test_drives_offsets_and_the_load_are_followed():
@@ -141,9 +132,9 @@ def rows(count, seed=0):
 
 
 def fed(values, used, durations, memory=MEMORY):
-    result = ForgettingLeastSquares(JOINTS, COLUMNS, memory)
-    for row in zip(values, used, durations, strict=True):
-        result.add(*row)
+    result = RowSums.none(JOINTS, COLUMNS)
+    for row, moved, duration in zip(values, used, durations, strict=True):
+        result = result.with_row(Row(0, duration, row, moved), memory)
     return result
 
 
@@ -172,26 +163,22 @@ def test_it_is_weighted_least_squares(memory):
 
 def test_a_joint_that_rests_forgets_nothing():
     values, used, durations = rows(200)
-    before = fed(values, used, durations)
-    factors, counts = before.factors.copy(), before.counts.copy()
+    before = after = fed(values, used, durations)
+    moved = np.array([True, False, False])
     for row, duration in zip(values, durations, strict=True):
-        before.add(row, np.array([True, False, False]), duration)
-    gram = np.swapaxes(factors, 1, 2) @ factors
-    after = np.swapaxes(before.factors, 1, 2) @ before.factors
-    assert after[1:] == pytest.approx(gram[1:], rel=1e-12)
-    assert before.counts[1:] == pytest.approx(counts[1:], rel=1e-15)
-    assert abs(after[0] - gram[0]).max() > 0.1 * abs(gram[0]).max()
+        after = after.with_row(Row(0, duration, row, moved), MEMORY)
+    assert np.array_equal(after.products[1:], before.products[1:])
+    assert np.array_equal(after.counts[1:], before.counts[1:])
+    assert abs(after.products[0] - before.products[0]).max() > 0.1 * before.products[0].max()
 
 
-def test_its_size_does_not_grow():
-    sizes = {len(pickle.dumps(fed(*rows(count)))) for count in (50, 2000)}
-    assert len(sizes) == 1
-
-
-def test_copies_forget_on_their_own():
-    values, used, durations = rows(50)
-    first = fed(values, used, durations)
-    second = first.copy(0.1)
-    factors = first.factors.copy()
-    second.add(values[0], np.ones(JOINTS, dtype=bool), 1.0)
-    assert np.array_equal(first.factors, factors) and second.time[0] == first.time[0] + 1.0
+def test_sums_add_up_and_are_taken_apart():
+    values, used, durations = rows(60)
+    whole, first = (
+        fed(values, used, durations, np.inf),
+        fed(values[:20], used[:20], durations[:20], np.inf),
+    )
+    last = fed(values[20:], used[20:], durations[20:], np.inf)
+    for sums, rest in ((first.plus(last), whole), (whole.minus(first), last)):
+        for found, wanted in zip(sums, rest, strict=True):
+            assert found == pytest.approx(wanted, rel=1e-12, abs=1e-12)

@@ -9,7 +9,8 @@ from scipy.signal import lfilter
 from robotid_ros.core.identification_settings import DriftSettings
 from robotid_ros.core.model import inverse_dynamics
 from robotid_ros.core.monitoring.change_tests import FRICTION, OFFSET, PAYLOAD
-from robotid_ros.core.monitoring.drift_monitor import DriftMonitor
+from robotid_ros.core.monitoring.drift_monitor import AdaptiveWindows, DriftMonitor
+from robotid_ros.core.monitoring.motion_rows import Row, RowSums
 
 from ..conftest import motion
 
@@ -130,15 +131,12 @@ def test_pushes_are_not_told(monitor, at_work, seed, every, longest):
     assert feed(monitor, stamp, q, effort) == []
 
 
-def test_pushes_at_first_do_not_move_the_start(monitor, at_work):
+def test_pushes_at_first_are_no_change(monitor, at_work):
     stamp, q, effort = at_work(30.0, 100.0)
     rng = np.random.default_rng(4)
     for start in range(0, len(stamp), 500):
         effort[start : start + 60] += rng.normal(size=3) * 10.0
-    feed(monitor, stamp, q, effort)
-    # An identification without σ, here: no motion shows another start.
-    tests = monitor._tests
-    assert (abs(tests.start) < 0.05 * monitor.followed.scale).all()
+    assert feed(monitor, stamp, q, effort) == []
 
 
 def test_a_pause_within_a_trial_does_not_delay_a_payload(monitor, at_work):
@@ -183,6 +181,29 @@ def test_without_efforts_nothing_is_said(monitor, at_work, nothing):
     stamp, q, effort = at_work(10.0)
     assert feed(monitor, stamp, q, np.full_like(effort, nothing)) == []
     assert not monitor.enough().any()
+
+
+def test_windows_begin_near_any_instant_and_hold_all_rows_since():
+    rng, seconds = np.random.default_rng(0), 0.05
+    windows, rows = AdaptiveWindows(RowSums.none(2, 3), 20.0), []
+    for k in range(1000):
+        stamp, used = round((k + 1) * seconds * 1e9), rng.random(2) < 0.8
+        rows.append(Row(stamp, seconds, rng.normal(size=(2, 4)), used))
+        windows.add(rows[-1])
+    latest = windows.latest()
+    begins = np.array([bucket.begin for bucket in latest]) * 1e-9
+    ages = 1000 * seconds - begins
+    assert ages[0] == pytest.approx(seconds) and len(latest) < 40
+    assert (np.diff(ages) < 0.6 * ages[1:] + seconds).all()
+    assert 10.0 < latest[-1].rows.time.max() <= 20.0
+    for bucket in latest:
+        whole = RowSums.none(2, 3)
+        for row in rows[-bucket.size :]:
+            whole = whole.with_row(row)
+        assert bucket.begin == rows[-bucket.size].stamp - round(seconds * 1e9)
+        assert bucket.rows.products == pytest.approx(whole.products, rel=1e-12, abs=1e-12)
+    windows.forget(latest[5].begin)
+    assert [bucket.begin for bucket in windows.latest()] == [b.begin for b in latest[:6]]
 
 
 def test_memory_does_not_grow(monitor, at_work):
