@@ -75,7 +75,7 @@ def test_friction_is_told_of_its_joint(robot, truth, monitor, at_work, rate, joi
     changes = {
         f'{s}{joint}': sign * 0.2 * truth[robot.column(f'{s}{joint}')] for s in ('Fv', 'Fc')
     }
-    told = feed(monitor, *at_work(40.0, rate, seed=joint, **changes))
+    told = feed(monitor, *at_work(30.0, rate, seed=joint, **changes))
     ((when, change),) = told
     assert (change.group.kind, change.group.name) == (FRICTION, robot.joints[joint - 1])
     assert CHANGED < change.since * 1e-9 - 5.0 < when < CHANGED + 20.0
@@ -103,13 +103,13 @@ def test_a_payload_is_told_with_its_mass_and_leaves_again(robot, monitor, at_wor
 
 
 def test_an_offset_is_told_as_one(robot, monitor, at_work):
-    told = feed(monitor, *at_work(40.0, off2=0.8))
+    told = feed(monitor, *at_work(30.0, off2=0.8))
     assert [(c.group.kind, c.group.name) for _, c in told] == [(OFFSET, robot.joints[1])]
     assert told[0][1].value == pytest.approx([0.8], abs=4.0 * told[0][1].sigma[0])
 
 
 def test_nothing_is_told_where_nothing_changes(monitor, at_work):
-    stamp, q, effort = at_work(150.0, 100.0)
+    stamp, q, effort = at_work(60.0, 100.0)
     rng = np.random.default_rng(9)
     # Errors of a model: with a memory of half a second, as large as the noise of a sample.
     slow = lfilter([np.sqrt(1.0 - 0.98**2)], [1.0, -0.98], rng.normal(size=q.shape), axis=0)
