@@ -191,12 +191,15 @@ class DriftMonitor:
         if not gains[k] > 0.0:
             self._learn(latest[-1].rows)
             return None
-        # The first bucket may hold rows before the change.
-        begin, _, rows = since = latest[max(k - 1, 0)]
         # σ of rows about their own fit, whatever changed.
-        fitted, _ = tests.estimate(rows, noise, tests.groups)
-        noise = self._noise.per_row_of(rows, fitted)
-        found, clear = tests.find(rows, noise)
+        fitted, _ = tests.estimate(latest[k].rows, noise, tests.groups)
+        noise = self._noise.per_row_of(latest[k].rows, fitted)
+        found, clear = tests.find(latest[k].rows, noise)
+        # The change is where its value begins to explain more than none.
+        value, _ = tests.estimate(latest[k].rows, noise, found)
+        left = [x.rows.squares(value) - x.rows.squares(tests.reference) for x in latest]
+        k = int(np.argmin(left @ noise**-2.0))
+        begin, _, rows = since = latest[k]
         duration = self._duration(found)
         # Rows that come so long after the first ones have to confirm it.
         late = [each for each in latest[:k] if each.begin - begin >= duration]

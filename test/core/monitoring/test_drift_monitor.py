@@ -218,4 +218,4 @@ def test_memory_does_not_grow(monitor, at_work):
     first = len(pickle.dumps(monitor))
     feed(monitor, stamp + 10 * 30 * 10**9, q, effort)
     monitor._states._filter._steps.clear()
-    assert abs(len(pickle.dumps(monitor)) - first) < 2000 and max(sizes) < 10 * first
+    assert abs(len(pickle.dumps(monitor)) - first) < 0.1 * first and max(sizes) < 10 * first
