@@ -198,7 +198,8 @@ class DriftMonitor:
         # The change is where its value begins to explain more than none.
         value, _ = tests.estimate(latest[k].rows, noise, found)
         left = [x.rows.squares(value) - x.rows.squares(tests.reference) for x in latest]
-        k = int(np.argmin(left @ noise**-2.0))
+        # The bucket in which that is may hold rows before it.
+        k = max(int(np.argmin(left @ noise**-2.0)) - 1, 0)
         begin, _, rows = since = latest[k]
         duration = self._duration(found)
         # Rows that come so long after the first ones have to confirm it.

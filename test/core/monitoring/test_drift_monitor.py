@@ -75,7 +75,7 @@ def test_friction_is_told_of_its_joint(robot, truth, monitor, at_work, rate, joi
     changes = {
         f'{s}{joint}': sign * 0.2 * truth[robot.column(f'{s}{joint}')] for s in ('Fv', 'Fc')
     }
-    told = feed(monitor, *at_work(30.0, rate, seed=joint, **changes))
+    told = feed(monitor, *at_work(40.0, rate, seed=joint, **changes))
     ((when, change),) = told
     assert (change.group.kind, change.group.name) == (FRICTION, robot.joints[joint - 1])
     assert CHANGED < change.since * 1e-9 - 5.0 < when < CHANGED + 20.0
