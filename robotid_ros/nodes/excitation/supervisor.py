@@ -188,10 +188,7 @@ class Supervisor:
 
     def run(self, points: Waypoints, phase: GoalPhase, parts: Sequence[Piece] = ()) -> MotionClock:
         """Run one motion to its end under watch, whole or in pieces; cancel it on any trouble."""
-        if not self._publishers <= self._states.publishers:
-            name = self.context.controller.name
-            why = 'its parameters may be others, run the session again'
-            raise ControllerError(f"'{name}' was started anew since it was checked: {why}")
+        self._check_same_controller()
         self._discard()
         self._goals.clear()
         goal: TrajectoryGoal | None = None
@@ -297,6 +294,15 @@ class Supervisor:
         values = {'cycle': cycle, 'cycles': periods, 'progress': round(progress, 4)}
         self.context.publish_state(state, message, {**values, **course, 'start': start})
 
+    def _check_same_controller(self) -> None:
+        """Check that it was not unloaded meanwhile, after which nobody tells of its goals."""
+        # Who was killed before is in the graph for some time: one of those known is enough.
+        present = self._states.publishers
+        if present and self._publishers and self._publishers.isdisjoint(present):
+            name = self.context.controller.name
+            why = 'its parameters may be others, run the session again'
+            raise ControllerError(f"'{name}' was started anew since it was checked: {why}")
+
     def _discard(self) -> None:
         """Forget the states that have arrived so far."""
         for subscription in (self._joint_states, self._states):
@@ -350,6 +356,7 @@ class Supervisor:
             now = time.monotonic()
             if clock.start is not None and now - published > PROGRESS_PERIOD:
                 published = now
+                self._check_same_controller()
                 self.publish_motion(phase, clock, clock.elapsed)
 
         while not self._has_finished(goal, points):
@@ -358,6 +365,7 @@ class Supervisor:
             except RobotStateError:
                 # A goal that was ended, which a busy machine may tell late, says by whom.
                 self._has_finished(goal, points)
+                self._check_same_controller()
                 raise
             if left and clock.start is not None and clock.elapsed >= left[0].due:
                 if clock.speed or not clock.exact:

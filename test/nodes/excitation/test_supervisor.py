@@ -193,3 +193,17 @@ def test_no_motion_begins_with_a_controller_that_was_started_anew(
     with pytest.raises(ControllerError, match=r"'arm_controller' was started anew since"):
         monitor.run(points, GoalPhase(State.APPROACHING, ''))
     again.close()
+
+
+def test_a_dead_controller_that_leaves_the_graph_is_not_the_one_that_was_checked(
+    supervise: Callable[..., Supervisor], driver: Driver, node: Node
+):
+    dead = node.create_publisher(
+        JointTrajectoryControllerState, 'arm_controller/controller_state', 10
+    )
+    supervisor = supervise()
+    wait_until(lambda: len(supervisor._states.publishers) == 2, 'both are in the graph')
+    supervisor.check_ready()
+    node.destroy_publisher(dead)
+    wait_until(lambda: len(supervisor._states.publishers) == 1, 'it has left')
+    supervisor._check_same_controller()
