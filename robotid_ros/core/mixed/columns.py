@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from ..arrays import Array
 from ..model.base_parameters import BaseParameters
+from ..model.dynamics import inverse_dynamics
 from ..model.friction import FrictionTerm, TERMS
 from ..model.robot import Robot
 from ..regression.model_error import EFFECTS
@@ -37,23 +38,21 @@ Scales = Sequence[tuple[FrictionTerm, ...]]
 Part = Observed[Rows]  # of one motion
 
 
-def scaled_terms(parts: Sequence[Part], robot: Robot, rigid: Array) -> Scales:
-    """
-    Return the terms of each joint, scaled and clamped by its motion.
+def links_load(part: Part, robot: Robot, chi: Array) -> Array:
+    """Return the load (N, n) of the joints at each sample, by links of parameters χ (p,)."""
+    samples = part.samples
+    return inverse_dynamics(robot, robot.of_links(chi), samples.q, samples.dq, samples.ddq)
 
-    Parameters
-    ----------
-    parts, robot : what was recorded
-    rigid : (b,) base parameters of links and rotors, whose torque loads the joints
 
-    """
+def scaled_terms(parts: Sequence[Part], loads: Sequence[Array], robot: Robot) -> Scales:
+    """Return the terms of each joint, scaled and clamped by its motion and its load (N, n)."""
     q, dq = (np.concatenate([getattr(p.samples, k) for p in parts]) for k in ('q', 'dq'))
-    load = np.abs(np.concatenate([p.system.predict(rigid) for p in parts], axis=1))
+    load = np.abs(np.concatenate(loads))
     low, high = np.quantile(q, SEEN, axis=0)
-    least, most = np.quantile(load, SEEN, axis=1)
+    least, most = np.quantile(load, SEEN, axis=0)
     values = {
         'speed_scale': np.quantile(np.abs(dq), FAST, axis=0),
-        'load_scale': load.mean(axis=1),
+        'load_scale': load.mean(axis=0),
         'load_low': least,
         'load_high': most,
         'position_low': low,
@@ -76,13 +75,12 @@ def joints_with_friction(parts: Sequence[Part], robot: Robot) -> npt.NDArray[np.
 
 
 def observe_kinds(
-    part: Part, has_friction: npt.NDArray[np.bool_], scales: Scales, rigid: Array
+    part: Part, has_friction: npt.NDArray[np.bool_], scales: Scales, load: Array
 ) -> Array:
     """Return the columns of all kinds (n, N, d) through W's filter; zero without friction (n,)."""
-    samples, load, result = part.samples, part.system.predict(rigid), []
+    samples, result = part.samples, []
     for j, terms in enumerate(scales):
-        torque = np.interp(samples.time, part.system.time, load[j])
-        motion = samples.q[:, j], samples.dq[:, j], torque, True
+        motion = samples.q[:, j], samples.dq[:, j], load[:, j], True
         values = np.array([column for term in terms for column in term.columns(*motion)])
         result.append(decimate(values, samples.decimation).T * has_friction[j])
     return np.stack(result)

@@ -13,6 +13,7 @@ from ..model.base_parameters import BaseParameters
 from ..model.friction import PLAIN_SYMBOLS, SHRUNK, TERMS
 from ..model.robot import INERTIAL, Robot
 from ..model.robot_builder import with_friction
+from ..parameters.standard import basic_solution
 from ..regression.least_squares import Penalty, scaled_least_squares
 from ..regression.observation_system import folds, System
 from ..signals.samples import SignalSettings
@@ -22,6 +23,7 @@ from .columns import (
     joints_with_friction,
     KIND,
     KINDS,
+    links_load,
     observe_kinds,
     Part,
     scaled_terms,
@@ -153,14 +155,18 @@ def choose(
     """
     length, weights, plain = _scales(parts)
     links = np.array([robot.parameters[k].symbol in (*INERTIAL, 'Ia') for k in base.columns])
-    rigid = np.where(links, plain, 0.0)
-    scales = scaled_terms(parts, robot, rigid)
+    rigid = basic_solution(base, np.where(links, plain, 0.0))
+    loads, others = ([links_load(p, robot, rigid) for p in each] for each in (parts, instants))
+    scales = scaled_terms(parts, loads, robot)
     moved = joints_with_friction(parts, robot)
-    kinds = [observe_kinds(part, moved, scales, rigid) for part in parts]
+    kinds = [observe_kinds(p, moved, scales, own) for p, own in zip(parts, loads, strict=True)]
     size = column_scale(parts, kinds, scales)
     kinds = [D / size[:, None] for D in kinds]
     grams = _grams(parts, kinds, length)
-    unfiltered = [observe_kinds(part, moved, scales, rigid) / size[:, None] for part in instants]
+    unfiltered = [
+        observe_kinds(p, moved, scales, own) / size[:, None]
+        for p, own in zip(instants, others, strict=True)
+    ]
     at_instants = _grams_of_instants(parts, instants, unfiltered, length)
     # Of an exact model, unfiltered rows leave only what filters do, and filtered rows only noise.
     # Noise has no covariance from one row to the next, so that `lagged` removes it.
@@ -199,7 +205,7 @@ def choose(
     instants_of = dict(zip([*names, ''], factor.T, strict=True))
     wider = with_friction(robot, tuple(friction))
     load = np.zeros(wider.p)
-    load[[wider.column(robot.parameters[k].name) for k in base.columns]] = rigid
+    load[[wider.column(p.name) for p in robot.parameters]] = rigid
     wider = dataclasses.replace(wider, load_parameters=load)
     squares = dict(zip(base.names, choice.size * length**2, strict=True))
     spreads = dict(zip(base.names, spread.tolist(), strict=True))

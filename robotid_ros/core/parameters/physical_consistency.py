@@ -243,9 +243,11 @@ def project(free: Array, root: Array, prior: BodyPrior) -> Array:
         np.linalg.eigvalsh(_smat(free[block] - bound))[0] >= 0 for block in blocks
     ):
         return np.zeros(root.shape[1])
-    # Stiffnesses and inertias differ by many decades.
-    sizes = np.maximum(np.linalg.norm(root[positive], axis=1), 1e-300)
-    rows = np.vstack([root[positive] / sizes[:, None], *(root[block] for block in blocks)])
-    limits = [free[positive] / sizes, *(free[block] - bound for block in blocks)]
+    cones = [(root[[k]], free[[k]]) for k in positive]
+    cones += [(root[block], free[block] - bound) for block in blocks]
+    # Stiffnesses and inertias differ by many decades, and so do links that the data tell.
+    sizes = [max(float(np.linalg.norm(rows)), 1e-300) for rows, _ in cones]
+    rows = np.vstack([rows / size for (rows, _), size in zip(cones, sizes, strict=True)])
+    limits = [limit / size for (_, limit), size in zip(cones, sizes, strict=True)]
     unit = np.linalg.norm(rows, axis=0).max()
     return least_norm(rows / unit, np.concatenate(limits), len(positive), len(blocks)) / unit

@@ -19,7 +19,7 @@ from ..arrays import Array, diagonal_scale, ReadOnlyArrays, whitening
 from ..finding_codes import finding
 from ..findings import Finding
 from ..model.base_parameters import BaseParameters
-from ..model.friction import NONNEGATIVE, OF_POSITION
+from ..model.friction import NONNEGATIVE, OF_POSITION, PLAIN_SYMBOLS, SHRUNK
 from ..model.robot import Robot
 from ..regression.estimate import Estimate
 from ..regression.least_squares import Penalty
@@ -114,7 +114,8 @@ def standard_parameters(
     """
     Return consistent parameters, pulled to the prior as strongly as the data allow.
 
-    That is as far as the residual is within the tolerance, and base parameters within ±3 σ.
+    That is as far as the residual is within the tolerance, a mixed model's penalties included, and
+    base parameters within ±3 σ.
 
     The data are weighted as the estimate weighted them. Where constraints are active this leaves
     joints with large torques more than it has to: the unweighted sum of squares, which the
@@ -134,44 +135,48 @@ def standard_parameters(
         links = physically_consistent_links(tight.value, robot.first_columns)
         return Standard(tight.value, tight.sigma, links, spread=spread)
     R, sigma = _triangular(system), np.maximum(np.sqrt(np.diag(estimate.covariance)), 1e-300)
+    R /= max(float(np.linalg.norm(R[:, -1])), 1e-300)
+    penalised = _with_penalties(R, estimate, system.penalty)
 
     def cost(found: Consistent) -> Array:
-        """Return the residual, and by how many σ a base parameter moves at most."""
+        """Return the root of the sum, by how many σ base parameters move, and the residual."""
         value = base.of(found.value)
-        return np.array([_relative(R, value), np.max(np.abs(value - estimate.value) / sigma)])
+        moved = np.max(np.abs(value - estimate.value) / sigma)
+        return np.array([_left(penalised, value), moved, _left(R, value)])
 
     def tried(fit: _ConsistentFit, looser: float = LOOSEST, without: str = '') -> Array:
         """Return the cost of a pull; infinite where the solver finds nothing."""
         try:
             return cost(fit(looser, without))
         except SolverError:
-            return np.full(2, np.inf)
+            return np.full(3, np.inf)
 
     def near(fit: _ConsistentFit) -> float:
         """Return how far base parameters may move: constraints alone may move them farther."""
         return max(NEAR, (1.0 + SLACK) * float(tried(fit)[1]))
 
-    first, moved = cost(tight)
-    known: dict[str, Any] = {'base_residual': _relative(R, estimate.value)}
+    first, moved, _ = cost(tight)
+    known: dict[str, Any] = {'base_residual': _left(R, estimate.value)}
     limit = max((1.0 + tolerance) * known['base_residual'], NEGLIGIBLE)
     found, looser = tight, 1.0
     if first > limit or (moved > NEAR and moved > near(weighted)):
-        plain = dataclasses.replace(weighted, data=_unweighted(base, estimate, R, system.penalty))
+        plain = dataclasses.replace(weighted, data=_unweighted(base, estimate, penalised))
         thin = dataclasses.replace(plain, margin=THIN)
         for fit in (weighted, plain, thin):
             if tried(fit)[0] <= limit:
                 break
         else:
             # No body that can exist explains the data; what is left without the joint in the way.
-            fit, limit = weighted, (1.0 + SLACK) * tried(weighted)[0]
+            fit = dataclasses.replace(weighted, margin=THIN)
+            limit = (1.0 + SLACK) * tried(fit)[0]
             owners = dict.fromkeys(p.joint for p in robot.parameters)  # couplings too
-            rest = {k: min(tried(f, without=k)[0] for f in (thin, weighted)) for k in owners}
-            known['attainable'] = float(min(tried(plain)[0], tried(thin)[0], first))
+            rest = {k: min(tried(f, without=k)[2] for f in (thin, fit)) for k in owners}
+            known['attainable'] = float(min(tried(f)[2] for f in (plain, thin, fit)))
             known['obstacle'] = min(rest, key=lambda joint: rest[joint])
         limits = np.array([limit, near(fit)])
-        looser = _least(lambda pull: bool(np.all(tried(fit, pull) <= limits)))
+        looser = _least(lambda pull: bool(np.all(tried(fit, pull)[:2] <= limits)))
         found = fit(looser)
-    known['residual'] = residual = _relative(R, base.of(found.value))
+    known['residual'] = residual = _left(R, base.of(found.value))
     if 'obstacle' in known:
         values = {'base': known['base_residual'], 'attainable': known['attainable']}
         values |= {'robot': robot.name, 'residual': residual, 'without': rest[known['obstacle']]}
@@ -197,9 +202,22 @@ def _triangular(system: System) -> Array:
     return R
 
 
-def _relative(R: Array, chi: Array) -> float:
-    error = np.linalg.norm(R[:, -1] - R[:, :-1] @ chi)
-    return float(error / max(float(np.linalg.norm(R[:, -1])), 1e-300))
+def _with_penalties(R: Array, estimate: Estimate, penalty: Penalty | None) -> Array:
+    """Return R with what a mixed model adds to its sum for other parameters than the estimate."""
+    if penalty is None:
+        return R
+    pulled = _root(penalty.curvature * (_variance(R, estimate) / penalty.noise))
+    return np.vstack([R, np.column_stack([pulled, pulled @ estimate.value])])
+
+
+def _variance(R: Array, estimate: Estimate) -> float:
+    """Return the variance of a row."""
+    freedom = max(float(estimate.rows.sum()) - len(estimate.value), 1.0)
+    return _left(R, estimate.value) ** 2 / freedom
+
+
+def _left(R: Array, chi: Array) -> float:
+    return float(np.linalg.norm(R[:, -1] - R[:, :-1] @ chi))
 
 
 def _by_estimate(base: BaseParameters, estimate: Estimate, system: System | None = None) -> Data:
@@ -220,17 +238,9 @@ def _by_estimate(base: BaseParameters, estimate: Estimate, system: System | None
     return _data(root, base, root @ estimate.value, estimate)
 
 
-def _unweighted(
-    base: BaseParameters, estimate: Estimate, R: Array, penalty: Penalty | None = None
-) -> Data:
+def _unweighted(base: BaseParameters, estimate: Estimate, R: Array) -> Data:
     """Weight all rows alike; a mixed model's penalties stay."""
-    inflation = _inflation(estimate)
-    squares = float(np.sum((R[:, -1] - R[:, :-1] @ estimate.value) ** 2))
-    freedom = max(float(estimate.rows.sum()) - len(estimate.value), 1.0)
-    R = R / max(float(np.sqrt(squares / freedom * inflation)), 1e-300)
-    if penalty is not None:
-        pulled = _root(penalty.curvature / (penalty.noise * inflation))
-        R = np.vstack([R, np.column_stack([pulled, pulled @ estimate.value])])
+    R = R / max(float(np.sqrt(_variance(R, estimate) * _inflation(estimate))), 1e-300)
     return _data(R[:, :-1], base, R[:, -1], estimate)
 
 
@@ -253,8 +263,17 @@ def _inflation(estimate: Estimate) -> float:
 
 
 def nonnegative_columns(robot: Robot) -> list[int]:
-    """Columns of rotor inertias and friction coefficients that cannot be negative."""
-    return [k for k, p in enumerate(robot.parameters) if p.symbol in NONNEGATIVE]
+    """
+    Columns of rotor inertias and friction coefficients that cannot be negative.
+
+    Beside friction that a mixed model adds, F_v and F_c are no friction of their own: exports hold
+    what is nearest to the sum (`plain_friction`), which has the signs of friction.
+    """
+    added = {p.joint for p in robot.parameters if p.symbol in SHRUNK - OF_POSITION}
+    bounded = [k for k, p in enumerate(robot.parameters) if p.symbol in NONNEGATIVE]
+    own = (robot.parameters[k] for k in bounded)
+    part = [p.symbol in PLAIN_SYMBOLS and p.joint in added for p in own]
+    return [k for k, of_sum in zip(bounded, part, strict=True) if not of_sum]
 
 
 def prior_sigma(robot: Robot) -> Array:

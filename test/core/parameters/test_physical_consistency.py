@@ -8,9 +8,11 @@ from scipy.linalg import eigh
 from robotid_ros.core.parameters.physical_consistency import (
     BodyPrior,
     consistent_parameters,
+    IDENTITY,
     inertial_parameters,
     least_norm,
     link_coordinates,
+    project,
     pseudo_inertia,
     scaled_coordinates,
     SolverError,
@@ -149,6 +151,22 @@ def test_the_scale_of_a_needle_is_that_of_a_body_of_some_thickness():
     T = scaled_coordinates(BodyPrior(inertial_parameters(rod(1e-6)), [0]), slenderness=0.25)[0]
     identity = np.array([1, 0, 1, 0, 0, 1, 0, 0, 0, 1.0])
     np.testing.assert_allclose(pseudo_inertia(T @ identity), rod(0.25 * along), rtol=1e-6)
+
+
+@pytest.mark.parametrize('small', [1e-5, 1e-7])
+@pytest.mark.parametrize('seed', range(3))
+def test_links_of_which_data_tell_far_more_and_far_less_are_possible_together(small, seed):
+    rng = np.random.default_rng(seed)
+    size = np.repeat([small, 100.0], 10)
+    root, inside = size[:, None] * rng.normal(size=(20, 20)), rng.normal(size=20)
+    free = 0.5 * size * np.tile(IDENTITY, 2) - root @ inside  # a possible robot is at `inside`
+    w = project(free, root, BodyPrior(np.zeros(20), [0, 10], margin=0.0))
+    assert np.linalg.norm(w) <= (1.0 + 1e-6) * np.linalg.norm(inside)
+    for block, scale in (slice(0, 10), small), (slice(10, 20), 100.0):
+        S = np.zeros((4, 4))
+        S[np.triu_indices(4)] = (free + root @ w)[block][[0, 1, 3, 6, 2, 4, 7, 5, 8, 9]]
+        S[np.triu_indices(4, 1)] *= np.sqrt(0.5)
+        assert np.linalg.eigvalsh(S, UPLO='U')[0] >= -1e-6 * scale
 
 
 @pytest.mark.parametrize('value', [np.nan, np.inf, 1e200, -1e200])

@@ -7,9 +7,14 @@ import pytest
 
 from robotid_ros.core.model import build_robot, inverse_dynamics, regressor, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
-from robotid_ros.core.model.friction import TERMS
+from robotid_ros.core.model.friction import FrictionTerm, TERMS
+from robotid_ros.core.model.robot_builder import with_friction
 from robotid_ros.core.parameters.physical_consistency import link_coordinates
-from robotid_ros.core.parameters.standard import physically_consistent_links, standard_parameters
+from robotid_ros.core.parameters.standard import (
+    nonnegative_columns,
+    physically_consistent_links,
+    standard_parameters,
+)
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import Rows
 
@@ -108,3 +113,17 @@ def test_uncertainty_is_carried_over(robot, truth, known):
     alone = [base.classes[k] == 'identifiable' for k in range(robot.p)]
     ratio = draws[0].sigma[alone] / spread[alone]
     assert np.all((ratio > 0.6) & (ratio < 1.6))
+
+
+def test_plain_friction_has_signs_of_its_own_only_where_nothing_stands_beside_it(robot):
+    constants = {'position_low': -1.0, 'position_high': 1.0, 'position_mean': 0.0}
+    added = {
+        0: FrictionTerm('low_speed', {'speed_scale': 1.0}),
+        1: FrictionTerm('position', constants),
+    }
+    wider = with_friction(
+        robot,
+        tuple((*t, *([added[j]] if j in added else [])) for j, t in enumerate(robot.friction)),
+    )
+    plain, mixed = ({r.parameters[k].name for k in nonnegative_columns(r)} for r in (robot, wider))
+    assert plain - mixed == {'Fv1', 'Fc1'}
