@@ -1,6 +1,6 @@
 """What the command line prints: paragraphs, tables, errors and progress by rich, and JSON."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 import contextlib
 import io
 import json
@@ -216,7 +216,8 @@ class ProgressBar(contextlib.ExitStack):
 
     A bar on a terminal; elsewhere lines on standard error, from `FIRST_LINE` on, with a label
     until a step says more. It never goes back, and is full only when the work is done. What this
-    process prints to standard error meanwhile stands above the bar.
+    process, C functions and processes that it starts write to standard error meanwhile, as ROS
+    logs, stands above the bar.
     """
 
     def __init__(self, label: str = '', *, quiet: bool = False):
@@ -227,6 +228,7 @@ class ProgressBar(contextlib.ExitStack):
         self.shown = sys.stderr.isatty() and not quiet
         self._lines = not (self.shown or quiet)
         self._done = threading.Event()
+        self._console: Console | None = None
         self._bar: Any = None
 
     def plan(self, steps: int | Sequence[tuple[str, float]]) -> None:
@@ -277,7 +279,10 @@ class ProgressBar(contextlib.ExitStack):
 
     def print_line(self, text: str) -> None:
         """Print a line above the bar."""
-        show(text, stream=sys.stderr)
+        if self._console is None:
+            show(text, stream=sys.stderr)
+        else:
+            self._console.print(printable(text), soft_wrap=True, markup=False, highlight=False)
 
     def __enter__(self) -> 'ProgressBar':
         if self._lines:
@@ -289,18 +294,26 @@ class ProgressBar(contextlib.ExitStack):
             from rich.progress import BarColumn, Progress, RenderableColumn, TextColumn
             from rich.table import Column
 
+            sys.stderr.flush()
+            encoding, errors = sys.stderr.encoding, 'backslashreplace'
+            terminal = open(os.dup(2), 'w', encoding=encoding, errors=errors)
+            self.enter_context(terminal)
+            self.callback(setattr, self, '_console', None)
+            self._console = _console(terminal)
             one_line = Column(no_wrap=True, overflow='ellipsis')
             self._bar = Progress(
                 BarColumn(BAR_WIDTH),
                 TextColumn('{task.elapsed:4.0f} s', markup=False),
                 RenderableColumn(self),
                 TextColumn('{task.description}', markup=False, table_column=one_line),
-                console=_console(sys.stderr),
+                console=self._console,
                 transient=True,
                 redirect_stdout=False,
+                redirect_stderr=False,
                 refresh_per_second=4,
             )
             self.enter_context(self._bar).add_task(printable(self.label), total=1.0)
+            self.enter_context(self._lines_above(terminal.fileno()))
         return self
 
     def _print_lines(self) -> None:
@@ -311,3 +324,31 @@ class ProgressBar(contextlib.ExitStack):
             left = self.left()
             self.print_line(f'{self.label}: {took:.0f} s' + f', {left}' * bool(left))
             wait = max(NEXT_LINE, 0.1 * took)
+
+    @contextlib.contextmanager
+    def _lines_above(self, terminal: int) -> Iterator[None]:
+        """Take what goes to standard error, and print it above the bar."""
+        source, sink = os.pipe()
+        end = os.urandom(16).hex()  # processes that go on may keep the pipe open
+
+        def copy() -> None:
+            with open(source, errors='backslashreplace') as lines:
+                for line in lines:
+                    text, last, _ = line.rstrip('\n').partition(end)
+                    if text or not last:
+                        with contextlib.suppress(OSError):  # no terminal any more
+                            self.print_line(text)
+                    if last:
+                        return
+
+        reader = threading.Thread(target=copy, name='log', daemon=True)
+        os.dup2(sink, 2)
+        reader.start()
+        try:
+            yield
+        finally:
+            sys.stderr.flush()
+            os.dup2(terminal, 2)
+            os.write(sink, f'{end}\n'.encode())
+            os.close(sink)
+            reader.join()

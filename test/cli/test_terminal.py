@@ -248,19 +248,21 @@ def test_the_bar_is_drawn_ticks_and_goes(tmp_path):
     assert shown.rstrip().endswith('\x1b[2K') and '\x1b[?25h' in shown
 
 
-def test_what_is_printed_stands_above_the_bar():
+def test_what_others_log_stands_above_the_bar():
+    """By file descriptor, as ROS logs: of this process and of those that it starts."""
     shown = on_a_terminal(
-        'import sys\n'
+        'import os\n'
         'from robotid_ros.cli.terminal import ProgressBar\n'
         'with ProgressBar() as bar:\n'
         '    bar.step("waiting")\n'
-        '    bar.print_line("a [line] \\x1b[2J cut")\n'
-        '    print("[WARN] of Python", file=sys.stderr)\n'
-        'print("[WARN] after it", file=sys.stderr)\n'
+        '    os.write(2, b"[ERROR] from C\\n[WARN] \\x1b[2J cut")\n'
+        '    os.system("echo [ERROR] from a process >&2")\n'
+        '    os.system("sleep 30 &")\n'
+        'os.write(2, b"[WARN] after it\\n")\n'
     )
     text = re.sub(r'\x1b\[[\d?]*[A-Za-z]', '', shown).replace('\r', '\n')
     lines = [line.strip() for line in text.split('\n')]
-    for line in ('a [line] \\x1b[2J cut', '[WARN] of Python', '[WARN] after it'):
+    for line in ('[ERROR] from C', '[WARN] \\x1b[2J cut[ERROR] from a process', '[WARN] after it'):
         assert lines.count(line) == 1, shown
 
 
