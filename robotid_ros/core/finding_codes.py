@@ -353,6 +353,9 @@ F450 inertial_incomplete: The inertial of {links} lacks a mass or a number of it
   of URDFs leave it out DO Complete it WHY The initial parameters of these links are zero.
 F451 inertia_impossible: The inertia of {links} has a negative diagonal element, which no body has
   DO Correct it WHY Initial parameters that no body has pull the result away.
+F454 limits_in_degrees: No joint of an arm has such limits: [[{joints} {limits}]] MEANS They seem
+  to be in degrees DO Give radians in the robot description, or in robot.lower, upper and velocity
+  WHY A motion that is designed by such limits runs into stops.
 F452 angles_rounded info: Angles of {joints} were written as rounded multiples of π/2 and taken as
   exact DO Write more decimals in the URDF WHY Axes that are almost parallel give base parameters
   that no data can distinguish.

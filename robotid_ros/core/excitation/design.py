@@ -9,7 +9,7 @@ import numpy as np
 
 from ...exceptions import CollisionError, LimitError, TrajectoryError
 from ..arrays import Array
-from ..finding_codes import finding
+from ..finding_codes import finding, select
 from ..findings import Finding
 from ..model.base_parameters import base_parameters
 from ..model.dynamics import inverse_dynamics
@@ -382,7 +382,7 @@ def _result(search: Search, trajectory: Trajectory, usage: Usage) -> Design:
         seed=problem.settings.seed,
         solver='gradient',
         evaluations=search.evaluations,
-        notes=(*notes, *problem.scene.notes),
+        notes=(*notes, *select(problem.robot.warnings, 'limits_in_degrees'), *problem.scene.notes),
         unchecked=tuple(problem.scene.unchecked.values()),
         shortcomings=tuple(shortcomings),
     )

@@ -43,6 +43,8 @@ from .urdf_parsing import (
 Terms = tuple[FrictionTerm, ...]
 # Larger limits than any robot has stand for none [rad, m; rad/s, m/s; N·m, N]: 9549 rpm for one.
 LARGEST = {'lower': 1e3, 'upper': 1e3, 'velocity': 1e3, 'effort': 1e9}
+# Cables allow a revolute joint of an arm three turns [rad]; none turns ten times a second [rad/s].
+MOST_TURN, MOST_SPEED = 6.0 * math.pi, 20.0 * math.pi
 UNLIMITED = '1e30'  # larger limits are none: continuous joints get it as revolute ones
 LINK = ' (link)'  # added for a moment to the name of a link that a joint has too
 COUNTS = '/counts'  # behind a name: efforts are the register itself, not amperes or N·m
@@ -105,7 +107,7 @@ def build_robot(urdf: str, settings: RobotSettings) -> Robot:
     damping, dry_friction = (
         frozen(_attribute(chosen, 'dynamics', key, 0.0)) for key in ('damping', 'friction')
     )
-    warnings = (*inertial_warnings(root), *snap_angles(root), *assumed)
+    warnings = (*inertial_warnings(root), *snap_angles(root), *assumed, *_degrees(chosen, limits))
     ends = {x: final_leader(x, settings.locked, following) for x in (*movable, *following)}
     followers = tuple(ends[x] for x in following if x != ends[x].leader in joints)
     moving = (*joints, *(follower.name for follower in followers))
@@ -386,6 +388,18 @@ def _limits(chosen: list[ElementTree.Element], settings: RobotSettings) -> Limit
             'out (robot.joints)'
         )
     return limits
+
+
+def _degrees(chosen: list[ElementTree.Element], limits: Limits) -> tuple[Finding, ...]:
+    """Name the revolute joints with limits beyond those of any arm."""
+    farthest = np.maximum(np.abs(limits.lower), np.abs(limits.upper))
+    beyond = {
+        str(joint.get('name')): f'{turn:.4g} rad, {speed:.4g} rad/s'
+        for joint, turn, speed in zip(chosen, farthest, limits.velocity, strict=True)
+        if joint.get('type') != 'prismatic'
+        and (MOST_TURN < turn < np.inf or MOST_SPEED < speed < np.inf)
+    }
+    return (finding('limits_in_degrees', beyond, limits=[*beyond.values()]),) if beyond else ()
 
 
 def _given(settings: RobotSettings, name: str, default: Sized) -> Any:

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from ...exceptions import ModelError
+from ...exceptions import FEW, ModelError, shortened
 from ..finding_codes import finding
 from ..findings import Finding
 
@@ -146,12 +146,26 @@ def check_tree(root: ElementTree.Element) -> None:
         for end in ('parent', 'child'):
             name = link_at(joint, end)
             if name not in links or (end == 'child' and name in children):
-                what = 'has another parent already' if name in links else 'is no link'
+                what = 'is no link: check its links'
+                if name in links:
+                    what = 'has another parent already: a URDF is a tree, open the loop at a joint'
                 raise ModelError(
-                    f"the {end} '{name[:80]}' of joint {joint.get('name', '')[:80]} {what} in the "
-                    'robot description: check its links'
+                    f"the {end} '{name[:80]}' of joint {joint.get('name', '')[:80]} of the robot "
+                    f'description {what}'
                 )
         children.add(name)
+    joints = root.findall('joint')
+    parents = {link_at(joint, 'child'): link_at(joint, 'parent') for joint in joints}
+    for link in [*parents]:
+        way = list[str]()
+        while parent := parents.pop(link, ''):
+            way.append(link)
+            link = parent
+        if link in way:
+            raise ModelError(
+                f'the links {shortened(way[way.index(link) :], FEW)} of the robot description '
+                'carry each other in a loop: correct the parent of a joint between them'
+            )
     if len(links - children) != 1:
         raise ModelError(
             f'the robot description has {len(links - children)} links that are no child of a '

@@ -6,7 +6,7 @@ import numpy as np
 import pinocchio
 import pytest
 
-from robotid_ros.core.finding_codes import select
+from robotid_ros.core.finding_codes import render, select
 from robotid_ros.core.model import build_robot, CoupledMotorSettings, RobotSettings
 from robotid_ros.core.model.robot import from_pinocchio, to_pinocchio
 from robotid_ros.exceptions import ConfigurationError, ModelError, UnknownNameError
@@ -89,6 +89,11 @@ def test_calibrated_angles_are_left_alone(word):
 
 
 BARE = urdf().replace('<inertial>', '<!--').replace('</inertial>', '-->')
+LOOP = (
+    '<link name="x"/><link name="y"/><joint name="a" type="fixed"><parent link="x"/>'
+    '<child link="y"/></joint><joint name="b" type="fixed"><parent link="y"/><child link="x"/>'
+    '</joint></robot>'
+)
 LOOSE = '<link name="loose"/></robot>'
 MIMIC = '<mimic joint="slide" multiplier="1"/>'
 
@@ -106,6 +111,7 @@ MIMIC = '<mimic joint="slide" multiplier="1"/>'
         (urdf(names=('arm',) * 4), {}, ModelError, "'arm' is the name of several joints"),
         (urdf(kinds=('revolute', 'hinge'), names=('a', 'b')), {}, ModelError, 'of type .hinge'),
         (urdf().replace('</robot>', LOOSE), {}, ModelError, 'has 2 links that are no child'),
+        (urdf().replace('</robot>', LOOP), {}, ModelError, 'links y, x .* in a loop'),
         (urdf(extra=MIMIC), {'joints': ('turn',)}, ModelError, 'mimics'),
         (urdf(kinds=('revolute', 'floating'), names=('a', 'b')), {}, ModelError, 'floating'),
         (urdf().replace('damping="0.5"', 'damping="much"'), {}, ModelError, 'number'),
@@ -127,6 +133,18 @@ def test_bad_input_is_one_sentence(text, settings, error, words):
     with pytest.raises(error, match=words) as caught:
         build_robot(text, RobotSettings(**settings))
     assert '\n' not in str(caught.value)
+
+
+def test_limits_in_degrees_are_told_of_turning_joints_only():
+    text = re.sub('(lower|upper)="(-?)[^"]*"', r'\1="\g<2>170"', urdf())
+    warned = build_robot(text, RobotSettings()).warnings
+    assert [each.joints for each in warned] == [
+        ('waist', 'arm')
+    ]  # the slide may be long, the turn is endless
+    assert 'waist 170 rad' in render(warned[0]) and 'degrees' in render(warned[0])
+    set_by_hand = RobotSettings(velocity=(180.0, 3.0, 3.0, 3.0))
+    assert [each.joints for each in build_robot(urdf(), set_by_hand).warnings] == [('waist',)]
+    assert build_robot(urdf(), RobotSettings()).warnings == ()
 
 
 def test_mimic_joints_are_locked_with_their_master():
