@@ -28,6 +28,7 @@ AS_GOOD = 1.1
 # Correlation of the efforts with the weight of the URDF's masses that is against gravity.
 AGAINST = -0.7
 AXES = np.kron(np.eye(3), [[1.0], [-1.0]])
+GRAVITATION = 9.81  # [m/s²]
 WEIGHTS = ('MX', 'MY', 'MZ', 'M')  # what gravity acts on
 ACCURACY = 1e-3  # of the direction [rad]
 STARTS = 3  # axes from which the direction is searched: there is more than one minimum
@@ -117,7 +118,7 @@ class _Fit:
 
 def _other_gravity(robot: Robot, samples: Samples, may_hang: bool) -> Array | None:
     """Return gravity (3,) in another direction that explains the efforts better."""
-    fit, size = _Fit(robot, samples), float(np.linalg.norm(robot.gravity))
+    fit, size = _Fit(robot, samples), float(np.linalg.norm(robot.gravity)) or GRAVITATION
     known = fit.unexplained(robot.gravity)
     springs = LEFT_BY_SPRINGS * fit.unexplained(robot.gravity, springs=True)
     limit = min(LEFT * known, springs)
@@ -336,9 +337,8 @@ def _gravity(robot: Robot, samples: Samples, found: list[Cause], efforts: Effort
             better, masses = better and trial.is_better(LEAST[name]), DESCRIBED
         return [_cause(name, robot, (), trial, masses, **values)] if better else []
 
-    if not robot.gravity.any():
-        return []
-    remedies = tried(COMPENSATED, np.zeros(3))
+    # Where none seemed the best, it may have another direction.
+    remedies = tried(COMPENSATED, np.zeros(3)) if robot.gravity.any() else []
     if not robot.assumed_inertials:
         may_hang = not any(cause.name == SIGN for cause in found)
         direction = _other_gravity(robot, samples, may_hang)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 import dataclasses
 from itertools import pairwise, product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -53,16 +53,14 @@ class JointTorques(NamedTuple):
 
 
 def joint_torques(fitted: FittedModel) -> list[JointTorques]:
-    """Take the torques apart that were fitted; where `Fv` tells the speed, without standstill."""
+    """Take the torques apart that were fitted."""
     (robot, base, systems, value), result = fitted, list[JointTorques]()
     shrunk = np.array([robot.parameters[k].symbol in SHRUNK for k in base.columns])
     rigid, offset = rigid_and_offset(robot, base.columns)
     for j in range(robot.n):
-        parts, viscous = [], _column(robot, base, j, 'Fv')
+        parts = []
         for system in systems:
-            rows = system.valid[j]
-            if viscous is not None:
-                rows = rows & (np.abs(system.W[j][:, viscous]) >= STANDSTILL)
+            rows = _in_motion(robot, base, system, j)
             parts.append((system.W[j][rows], system.Y[j][rows], system.time[rows]))
         W, Y, time = (np.concatenate(each) for each in zip(*parts, strict=True))
         named = [(BEYOND_PLAIN, W[:, shrunk & ~rigid] @ value[shrunk & ~rigid])]
@@ -73,6 +71,12 @@ def joint_torques(fitted: FittedModel) -> list[JointTorques]:
         own = W[:, rigid] @ value[rigid]
         result.append(JointTorques(j, time, W, Y, Y - W @ value, own, friction))
     return result
+
+
+def _in_motion(robot: Robot, base: BaseParameters, system: Rows, joint: int) -> Any:
+    """Return which rows (N,) of a joint count; where `Fv` tells the speed, without standstill."""
+    rows, viscous = system.valid[joint], _column(robot, base, joint, 'Fv')
+    return rows if viscous is None else rows & (np.abs(system.W[joint][:, viscous]) >= STANDSTILL)
 
 
 def _column(robot: Robot, base: BaseParameters, joint: int, symbol: str) -> int | None:
@@ -286,8 +290,8 @@ def friction_jump(robot: Robot, base: BaseParameters, rows: Rows, joint: int) ->
     and its square without what W explains, are sums from t_0 on. What then explains most is tried
     on pieces of both sides that are left out in turn.
     """
-    used, dry = rows.valid[joint], _column(robot, base, joint, 'Fc')
-    (every, y), time = rows.rows(joint), rows.time[used]
+    used, dry = _in_motion(robot, base, rows, joint), _column(robot, base, joint, 'Fc')
+    every, y, time = rows.W[joint][used], rows.Y[joint][used], rows.time[used]
     # Filtered as the effort is, where there is such a column.
     sign = np.sign(np.asarray(rows.dq)[used, joint]) if dry is None else every[:, dry]
     W, count = every[:, np.abs(every).max(axis=0, initial=0.0) > 0.0], len(y)

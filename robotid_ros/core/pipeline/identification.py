@@ -110,9 +110,11 @@ def identify(
     data = data_warnings(*judged, samples, plain.sampled_systems, fit, whole)
     # The log says its unit itself, the configuration what its efforts are worth.
     said, seen = select(of_log, 'effort_unit_of_log'), select(data, 'effort_unit')
+    # Gravity was not missing where it has another direction.
+    mistaken = select(notes, 'no_gravity') if select(data, 'gravity_direction') else ()
     findings = [
         *described.warnings,
-        *notes,
+        *(each for each in notes if each not in mistaken),
         *standard.findings,
         *(each for each in of_log if not (described.drive_gain_given and each in said)),
         *estimation.notes,

@@ -146,6 +146,22 @@ def test_friction_that_jumps_soon_after_the_start_is_named(robot, base, estimate
     ]
 
 
+def test_rest_before_the_motion_is_no_jump_of_friction(robot, base, truth):
+    """At rest, noise of the positions has a sign and friction has none."""
+    rng, time = np.random.default_rng(7), np.arange(round(15.0 * RATE)) / RATE
+    q, dq, ddq = motion(np.maximum(time - 3.0, 0.0), seed=2)
+    moves = (time > 3.0)[:, None]
+    rough = [5.0 if p.symbol == 'Fc' else 1.0 for p in robot.parameters] * truth
+    tau = inverse_dynamics(robot, rough, q, dq * moves, ddq * moves)
+    q = q + 1e-4 * rng.normal(size=q.shape)
+    signals = dataclasses.replace(SETTINGS.signals, rows='every')
+    settings = dataclasses.replace(SETTINGS, signals=signals)
+    recording = Recording(robot.joints, time, q, tau)
+    found = estimate_base_parameters(recording, robot, base, settings, lambda _: None)
+    arguments = found.samples, found.sampled_systems, found.estimate
+    assert select(data_warnings(robot, base, *arguments), 'friction_jump') == []
+
+
 @pytest.mark.parametrize('seed', [4, 11])
 def test_no_sign_is_advised_that_makes_it_worse(robot, base, estimated, truth, seed):
     """Efforts that wander as much as they tell make friction negative, and no sign wrong."""

@@ -40,9 +40,9 @@ def parts(robot, truth):
 @pytest.fixture(scope='module')
 def warnings(robot):
     """Return what is said of a torque (N, 3)."""
-    base = base_parameters(robot)
 
-    def of(q, tau):
+    def of(q, tau, robot=robot):
+        base = base_parameters(robot)
         noise = NOISE * tau.std(axis=0) * np.random.default_rng(7).normal(size=tau.shape)
         recording = Recording(robot.joints, TIME, q, tau + noise)
         found = estimate_base_parameters(recording, robot, base, SETTINGS, lambda _: None)
@@ -240,3 +240,16 @@ def test_a_robot_on_a_slope_is_told_with_its_gravity(parts, warnings, robot, tru
     (told,) = [np.array(each.values['direction']) for each in select(found, GRAVITY)]
     angle = np.arccos(told @ gravity / np.linalg.norm(told) / np.linalg.norm(gravity))
     assert np.degrees(angle) < 1.0
+
+
+@pytest.mark.parametrize('gravity', [(-9.81, 0.0, 0.0), (0.0, 0.0, 0.0)])
+def test_a_wall_is_told_where_gravity_seemed_to_be_compensated(
+    parts, warnings, robot, truth, gravity
+):
+    q, dq, *_ = parts
+    mounted, weightless = (dataclasses.replace(robot, model=robot.model.copy()) for _ in range(2))
+    mounted.model.gravity.linear, weightless.model.gravity.linear = np.array(gravity), np.zeros(3)
+    ddq = motion(TIME, seed=1)[2]
+    found = warnings(q, inverse_dynamics(mounted, truth, q, dq, ddq), weightless)
+    told = [each.values['direction'] for each in select(found, GRAVITY)]
+    assert told == [gravity] * any(gravity)
