@@ -84,6 +84,9 @@ F108 joints_by_order: No name of a joint is known to the robot, their order coun
   the joints.
 F109 joints_by_number: {columns} counted as {joints} of {count} joints DO If they are others,
   name them by --joints WHY A log of another part of the robot mixes up the joints.
+F110 columns_exchanged error: Columns are exchanged, as derivatives tell: [[{what}]] DO Name them
+  by --columns, or correct the log WHY Columns of another joint or quantity make every parameter
+  wrong.
 F111 rows_of_other_joints info: Rows of other joints, or of the same in another order, are left
   out: [[{sets} ({counts} rows)]] DO To use them, record a bag WHY Where publishers share a topic,
   a column is of another joint in each row.

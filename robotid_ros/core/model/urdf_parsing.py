@@ -154,6 +154,16 @@ def check_tree(root: ElementTree.Element) -> None:
                     f'description {what}'
                 )
         children.add(name)
+    check_loops(root)
+    if len(links - children) != 1:
+        raise ModelError(
+            f'the robot description has {len(links - children)} links that are no child of a '
+            'joint, its root must be the only one: check its joints'
+        )
+
+
+def check_loops(root: ElementTree.Element) -> None:
+    """Raise a ModelError where links carry each other."""
     joints = root.findall('joint')
     parents = {link_at(joint, 'child'): link_at(joint, 'parent') for joint in joints}
     for link in [*parents]:
@@ -166,11 +176,6 @@ def check_tree(root: ElementTree.Element) -> None:
                 f'the links {shortened(way[way.index(link) :], FEW)} of the robot description '
                 'carry each other in a loop: correct the parent of a joint between them'
             )
-    if len(links - children) != 1:
-        raise ModelError(
-            f'the robot description has {len(links - children)} links that are no child of a '
-            'joint, its root must be the only one: check its joints'
-        )
 
 
 def inertial_warnings(root: ElementTree.Element) -> tuple[Finding, ...]:
