@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+import pinocchio
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
@@ -23,11 +24,12 @@ from ...core.verification.gains import GainProposal, loop_delay, propose_gains, 
 from ...core.verification.tracking import Tracking
 from ...exceptions import FileError, RobotStateError
 from ...files.formats.joint_table import JointTable
-from ...files.results import chosen_settings, read_results, Results
+from ...files.results import chosen_settings, read_results, Results, URDF
 from ...files.verification import EffortRow
 from ..common.controller import by_joint, ControllerDescription, is_well_formed_state, STATE_TYPE
 from ..common.messages import stack_joint_states, stamps_to_nanoseconds
 
+SAME_PLACE = 1e-3  # of a joint, in two descriptions of one arm [m or 1]
 LEAST_STATES = 50  # of a motion: lost ones are no reason to doubt a root mean square
 
 
@@ -126,18 +128,34 @@ class VerifiedModel(NamedTuple):
 def load_model(folder: Path, urdf: str, settings: RobotSettings) -> VerifiedModel:
     """Read results onto the robot that is here; `FileError`: none, or those of another."""
     results = read_results(folder)
-    robot = build_robot(urdf, chosen_settings(settings, results))
+    settings = chosen_settings(settings, results)
+    robot = build_robot(urdf, settings)
     if results.joints not in (robot.joints, robot.recorded_joints):
         raise FileError(
             f"'{folder}' is about {', '.join(results.joints)}, the robot has "
             f'{", ".join(robot.joints)}: identify it, or name the folder of its results'
         )
+    if (file := folder / URDF).exists():
+        both = map(_joint_places, (robot, build_robot(file.read_text(), settings)))
+        far = np.abs(np.subtract(*both)).max(axis=(1, 2)) > SAME_PLACE
+        if far.any():
+            raise FileError(
+                f"'{folder}' is about an arm whose {robot.model.names[1 + int(np.argmax(far))]} "
+                'has another place or axis: identify this robot, or correct its description'
+            )
     full = {entry.name: entry.value for entry in results.standard}
     chi, consistent = (
         np.array([values.get(p.name, 0.0) for p in robot.parameters])
         for values in (results.minimal_parameters, full)
     )
     return VerifiedModel(folder, results, robot, chi, consistent)
+
+
+def _joint_places(robot: Robot) -> Array:
+    """Return the frames of the model's joints in the base, in a pose that is not zero."""
+    data = robot.model.createData()
+    pinocchio.forwardKinematics(robot.model, data, np.full(robot.model.nq, 0.5))
+    return np.array([place.homogeneous for place in list(data.oMi)[1:]])
 
 
 def read_present_run(

@@ -27,6 +27,7 @@ from unique_identifier_msgs.msg import UUID
 from ...core.arrays import Array
 from ...core.excitation.trajectory import CubicWaypoints, Waypoints
 from ...core.model import Robot
+from ...core.verdict import FAIR, GOOD, POOR
 from ...core.verification import feed_forward
 from ...exceptions import ControllerError, LimitError, RobotIdError, TrajectoryError
 from ..common import controller as jtc, runtime
@@ -166,14 +167,14 @@ class FeedForward(ModelNode):
         """Check results and controller, and offer the action."""
         model = self._model
         rows = model.results.validation or model.results.identification
-        worst = max(rows, key=lambda row: row.relative)
         bound = self.configuration.excitation.verification.largest_residual
-        if not worst.relative <= bound:
+        if wrong := [row for row in rows if not row.relative <= bound]:
             raise ControllerError(
-                f'the results leave {100 * worst.relative:.0f} % of the effort of {worst.joint} '
-                f'unpredicted, more than {100 * bound:.0f} %: identify again before such efforts '
-                'are commanded'
+                f'the results leave {100 * wrong[0].relative:.0f} % of the effort of '
+                f'{wrong[0].joint} unpredicted, more than {100 * bound:.0f} %: identify again '
+                'before such efforts are commanded'
             )
+        self._check_verdict((GOOD, FAIR, POOR))
         description = self._description_client.describe()
         if reason := description.why_no_feed_forward:
             raise ControllerError(reason)

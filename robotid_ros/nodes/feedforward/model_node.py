@@ -1,5 +1,6 @@
 """What nodes share that command efforts of an identified model: results, payload, guardian."""
 
+from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from ...core.arrays import Array
 from ...core.model import Robot
 from ...core.parameters.carried_body import carrying
 from ...exceptions import ControllerError, RobotIdError
+from ...files.results import verdict_of
 from ..common.controller import SET_PARAMETERS
 from ..common.messages import one_line
 from ..common.runtime import WorkerNode
@@ -54,6 +56,16 @@ class ModelNode(WorkerNode):
                     self.get_logger().error(reason)
                 last = reason
             self._stop.wait(RETRY_PERIOD)
+
+    def _check_verdict(self, levels: Container[str]) -> None:
+        """Refuse results whose error on other motions, by σ or measured, is too large."""
+        verdict = verdict_of(self._model.results)
+        if verdict.level not in levels:
+            error = 'unknown' if verdict.worst is None else f'{100 * verdict.worst.worst:.0f} %'
+            raise ControllerError(
+                f"the results are '{verdict.level}' for other motions (error {error}): identify "
+                'again before an arm is moved by them'
+            )
 
     def _make_ready(self) -> str:
         """Find what the node needs besides the model; return a sentence."""

@@ -24,9 +24,9 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from ...core.arrays import Array
+from ...core.verdict import FAIR, GOOD
 from ...core.verification.hand_guiding import HandGuiding
 from ...exceptions import ControllerError, RobotIdError, RobotStateError
-from ...files.results import verdict_of
 from ..common import runtime
 from ..common.batched_subscription import BatchedSubscription
 from ..common.controller import FORWARDED, FORWARDING, MANAGER, SWITCH, switch_request
@@ -104,13 +104,7 @@ class GravityCompensation(ModelNode):
 
     def _make_ready(self) -> str:
         """Check results and controllers, and offer the services."""
-        verdict = verdict_of(self._model.results)
-        if not verdict.purposes:
-            error = 'unknown' if verdict.worst is None else f'{100 * verdict.worst.worst:.0f} %'
-            raise ControllerError(
-                f"the results are '{verdict.level}' for other motions (error {error}): identify "
-                'again before an arm is held by them'
-            )
+        self._check_verdict((GOOD, FAIR))
         self._check_controllers(self._timeout)  # they may just be spawned
         self._carried(self._model.chi)
         serve(self, 'start', self._on_start)

@@ -7,7 +7,7 @@ import pytest
 
 from robotid_ros.exceptions import ControllerError, FileError
 from robotid_ros.files.configuration import load, read_urdf
-from robotid_ros.files.results import Entry, PARAMETERS, Results, write_results
+from robotid_ros.files.results import Entry, PARAMETERS, Results, URDF, write_results
 from robotid_ros.nodes.excitation.motion_log import load_model
 from robotid_ros.nodes.excitation.verifications import find_results
 
@@ -48,3 +48,15 @@ def test_parameters_are_put_on_the_model_by_name(tmp_path: Path):
     write_results(results('joint_2', 'joint_1'), tmp_path)
     with pytest.raises(FileError, match='is about joint_2, joint_1, the robot has joint_1'):
         load_model(tmp_path, urdf, configuration.robot)
+
+
+def test_an_arm_of_the_same_names_with_another_link_is_refused(tmp_path: Path):
+    configuration = load(CONFIG)
+    urdf = read_urdf(configuration) or ''
+    write_results(results('joint_1', 'joint_2'), tmp_path)
+    (tmp_path / URDF).write_text(urdf)
+    load_model(tmp_path, urdf, configuration.robot)
+    longer = urdf.replace('xyz="0.5 0.0 0.09"', 'xyz="0.6 0.0 0.09"')
+    assert longer != urdf
+    with pytest.raises(FileError, match='whose joint_2 has another place'):
+        load_model(tmp_path, longer, configuration.robot)
