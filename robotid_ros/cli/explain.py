@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 WORDS = {
     'residual': 'What the model leaves of the recorded effort of a joint, as a share of that '
     'effort: RMS of the difference over RMS of the effort. That of "validation" is of a motion '
-    'that was not fitted.',
+    'that was not fitted. Rest counts, where dry friction may have any value; the verdict leaves '
+    'it out.',
     'error': 'What the model is expected to leave on other motions of this robot, as a share of '
     'the effort of a joint while it moves. It has two parts. More motion reduces that of the '
     'parameters. It does not reduce that of the model. The largest one decides the verdict.',

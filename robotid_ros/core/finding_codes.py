@@ -286,6 +286,9 @@ F410 beyond_effort_limit error: Efforts are far beyond the URDF's effort limits:
   {efforts:.3g} ({limits:.3g})]] MEANS Their unit or drive gain, or the limits, are not those of
   this robot DO Check units, robot.drive_gain and the limits WHY Drives peak at two to three times
   what they hold.
+F418 effort_magnitudes error: The efforts of {joints} come down to zero and never go below it DO
+  Record them with their sign; of a servo, its sign bit (docs/efforts.md) WHY Magnitudes look like
+  friction, and hold no gravity.
 F411 implausible_inertia error: Efforts and accelerations imply inertias of [[{joints}
   {inertias:.2g} (URDF: {expected:.2g})]] kg·m² (prismatic: kg) MEANS Their efforts or the times
   have another unit, the inertias of the URDF are not those of this robot, or the joints are

@@ -77,6 +77,7 @@ def limit_warnings(robot: Robot, q: Array, margin: float = LIMIT_MARGIN) -> list
 # Effort that all but a few samples stay below, and by how much it may exceed the URDF's limit:
 # drives peak at two to three times what they hold.
 PERCENTILE, MAX_LIMIT_RATIO = 99.0, 3.0
+SMALL = 0.03  # least effort over the largest one of what comes down to zero, and not below it
 # An inertia is absurd when it is, for sure, so many times the largest of the URDF's robot (rotors
 # behind gears do not exceed links by more), or so small a share of that of the joint's own links.
 MAX_INERTIA_RATIO, MIN_INERTIA_SHARE, SURE = 20.0, 0.1, 6.0
@@ -89,7 +90,10 @@ def scale_warnings(
 ) -> list[Finding]:
     """Name the joints with efforts of an implausible size."""
     found, looked_at = list[Finding](), np.asarray(samples.moving.any(axis=0))
+    least = np.percentile(samples.tau, 100.0 - PERCENTILE, axis=0)
     efforts = np.percentile(np.abs(samples.tau), PERCENTILE, axis=0)
+    if looked_at.sum() > 1 and (np.abs(least) < SMALL * efforts)[looked_at].all():
+        found.append(finding('effort_magnitudes', np.array(robot.joints)[looked_at].tolist()))
     limit = robot.limits.effort[: len(efforts)]
     over = np.flatnonzero((limit > 0.0) & (efforts > MAX_LIMIT_RATIO * limit))
     if over.size:

@@ -4,6 +4,7 @@ import functools
 from importlib import import_module
 import math
 from pathlib import Path
+import re
 from typing import Any
 
 from jinja2 import Environment, UndefinedError
@@ -113,8 +114,8 @@ def percent(value: float | None, digits: int = 2) -> str:
 
 
 def breakable(text: object) -> Markup:
-    """Escape a text whose names may go on in another line behind each underscore."""
-    return escape(str(text)).replace('_', Markup('_<wbr>'))
+    """Escape a text whose names may go on in another line behind underscores; joint_1 stays."""
+    return Markup(re.sub(r'_(?=\D)', '_<wbr>', escape(str(text))))
 
 
 def grade(value: float, good: float, fair: float) -> str:

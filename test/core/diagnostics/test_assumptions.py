@@ -242,6 +242,14 @@ def test_a_robot_on_a_slope_is_told_with_its_gravity(parts, warnings, robot, tru
     assert np.degrees(angle) < 1.0
 
 
+def test_efforts_without_their_sign_are_told(parts, warnings, robot):
+    q, _, rigid, friction = parts
+    (told,) = select(warnings(q, np.abs(rigid + friction)), 'effort_magnitudes')
+    assert told.joints == robot.joints
+    for whole in (rigid + friction, 2.0 * np.abs(rigid).max() + np.abs(rigid + friction)):
+        assert not select(warnings(q, whole), 'effort_magnitudes')
+
+
 @pytest.mark.parametrize('gravity', [(-9.81, 0.0, 0.0), (0.0, 0.0, 0.0)])
 def test_a_wall_is_told_where_gravity_seemed_to_be_compensated(
     parts, warnings, robot, truth, gravity
