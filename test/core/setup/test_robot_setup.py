@@ -142,6 +142,7 @@ def test_the_period_is_that_of_the_best_short_search(limit, period):
     assert done == pytest.approx([1 / 3, 2 / 3, 1.0])
     assert choose_period(setup).conditions == chosen.conditions  # it ends by count, not by time
     assert chosen.excitation.period == min(chosen.conditions, key=chosen.conditions.get) == period
+    assert chosen.excitation.periods * period >= 30.0  # s, if so much is needed
 
 
 def test_joints_that_follow_those_of_the_arm_stand_still_and_are_named():
