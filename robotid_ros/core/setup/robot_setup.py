@@ -236,7 +236,7 @@ DESIGN_TIME = 60.0
 # Periods that are tried [s], each by so many iterations of one start: a short search tells short,
 # middle and long ones apart; others between them were within 20 % on six arms.
 PERIODS, TRIAL_ITERATIONS = (4.0, 8.0, 14.0), 30
-LONGEST = 30.0  # all periods together, which end when enough is known [s]: 12 s left 5 % at a wrist
+LONGEST = 30.0  # all periods, which end when enough is known [s]: 12 s left 5 % at a wrist
 # Distance from the reference that stops a session [rad, m].
 TRACKING_ERROR, TRACKING_ERROR_PRISMATIC = 0.1, 0.02
 MAX_EFFORT_MARGIN = 0.5  # a margin beyond this leaves no motion worth the name
