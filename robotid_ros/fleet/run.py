@@ -60,7 +60,10 @@ def find_sources(places: Sequence[str], manifest: str | None = None) -> list[Sou
             for bag in bags_below(path) if path.is_dir() else [path]:
                 found.setdefault(str(bag), Source(str(bag), bag.parent.name))
     if not found:
-        raise RecordingError('there is no recording in what was given: name bags or folders')
+        raise RecordingError(
+            'there is no bag in what was given: name bags or folders of bags, or tables by a '
+            'pattern such as recordings/*/*.csv'
+        )
     return [found[location] for location in sorted(found)]
 
 
