@@ -45,6 +45,11 @@ def movable_names(root: ElementTree.Element) -> tuple[str, ...]:
         if joint.get('type') in MOVABLE_TYPES:
             names.append(str(joint.get('name')))
         ahead += branches.pop(link_at(joint, 'child'), [])[::-1]
+    if loop := [link for link in branches if link in children]:
+        raise ModelError(
+            f'no joint leads from the root of the robot description to {shortened(loop, FEW)}, '
+            'which carry each other in a loop: correct the parent of a joint between them'
+        )
     return tuple(names)
 
 
@@ -146,36 +151,17 @@ def check_tree(root: ElementTree.Element) -> None:
         for end in ('parent', 'child'):
             name = link_at(joint, end)
             if name not in links or (end == 'child' and name in children):
-                what = 'is no link: check its links'
-                if name in links:
-                    what = 'has another parent already: a URDF is a tree, open the loop at a joint'
+                what = 'has another parent already' if name in links else 'is no link'
                 raise ModelError(
-                    f"the {end} '{name[:80]}' of joint {joint.get('name', '')[:80]} of the robot "
-                    f'description {what}'
+                    f"the {end} '{name[:80]}' of joint {joint.get('name', '')[:80]} {what} in the "
+                    'robot description: make its links a tree, without a loop'
                 )
         children.add(name)
-    check_loops(root)
     if len(links - children) != 1:
         raise ModelError(
             f'the robot description has {len(links - children)} links that are no child of a '
             'joint, its root must be the only one: check its joints'
         )
-
-
-def check_loops(root: ElementTree.Element) -> None:
-    """Raise a ModelError where links carry each other."""
-    joints = root.findall('joint')
-    parents = {link_at(joint, 'child'): link_at(joint, 'parent') for joint in joints}
-    for link in [*parents]:
-        way = list[str]()
-        while parent := parents.pop(link, ''):
-            way.append(link)
-            link = parent
-        if link in way:
-            raise ModelError(
-                f'the links {shortened(way[way.index(link) :], FEW)} of the robot description '
-                'carry each other in a loop: correct the parent of a joint between them'
-            )
 
 
 def inertial_warnings(root: ElementTree.Element) -> tuple[Finding, ...]:

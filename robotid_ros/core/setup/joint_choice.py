@@ -13,7 +13,7 @@ from ...exceptions import ConfigurationError, FEW, ModelError, shortened, Unknow
 from ..finding_codes import finding
 from ..findings import Finding, Severity
 from ..model.settings import RobotSettings
-from ..model.urdf_parsing import check_loops, link_at, movable_names, MOVABLE_TYPES, parse_urdf
+from ..model.urdf_parsing import link_at, movable_names, MOVABLE_TYPES, parse_urdf
 
 # A joint without a drive is passive only in a description that names the drives of this share of
 # its joints or more: many name those of a gripper alone, or none.
@@ -64,7 +64,6 @@ class JointTree:
 
     def __init__(self, urdf: str) -> None:
         self._root = root = parse_urdf(urdf)
-        check_loops(root)
         self.joints, self._limited = dict[str, TreeJoint](), set[str]()
         for element in root.findall('joint'):
             name, kind = str(element.get('name')), str(element.get('type'))
@@ -119,7 +118,7 @@ class JointTree:
     def above(self, link: str) -> list[str]:
         """Return the joints from a link towards the base."""
         found = list[str]()
-        while link in self._carrier:
+        while link in self._carrier and len(found) < len(self.joints):  # circles are refused later
             found.append(self._carrier[link].name)
             link = self._carrier[link].parent
         return found
