@@ -165,22 +165,13 @@ class FeedForward(ModelNode):
 
     def _make_ready(self) -> str:
         """Check results and controller, and offer the action."""
-        model = self._model
-        rows = model.results.validation or model.results.identification
-        bound = self.configuration.excitation.verification.largest_residual
-        if wrong := [row for row in rows if not row.relative <= bound]:
-            raise ControllerError(
-                f'the results leave {100 * wrong[0].relative:.0f} % of the effort of '
-                f'{wrong[0].joint} unpredicted, more than {100 * bound:.0f} %: identify again '
-                'before such efforts are commanded'
-            )
         self._check_verdict((GOOD, FAIR, POOR))
         description = self._description_client.describe()
         if reason := description.why_no_feed_forward:
             raise ControllerError(reason)
-        jtc.check_controller(description, model.robot)
+        jtc.check_controller(description, self._model.robot)
         self._period = 1.0 / (description.rate or USUAL_RATE)
-        self._carried(model.chi)
+        self._carried(self._model.chi)
         self._guardian = self._new_guardian(self._stopping)
         self._server = ActionServer(
             self,
