@@ -61,7 +61,7 @@ def find_sources(places: Sequence[str], manifest: str | None = None) -> list[Sou
                 found.setdefault(str(bag), Source(str(bag), bag.parent.name))
     if not found:
         raise RecordingError(
-            'there is no bag in what was given: name bags or folders of bags, or tables by a '
+            'there is no recording in what was given: name bags, folders of bags, or tables by a '
             'pattern such as recordings/*/*.csv'
         )
     return [found[location] for location in sorted(found)]

@@ -154,7 +154,7 @@ def check_tree(root: ElementTree.Element) -> None:
                 what = 'has another parent already' if name in links else 'is no link'
                 raise ModelError(
                     f"the {end} '{name[:80]}' of joint {joint.get('name', '')[:80]} {what} in the "
-                    'robot description: make its links a tree, without a loop'
+                    'robot description: check its links, a tree without a loop'
                 )
         children.add(name)
     if len(links - children) != 1:
