@@ -97,7 +97,7 @@ def test_an_arm_with_friction_of_another_law_stands_for_it_too(run, scara, body,
 
 def test_no_payload_is_said_so(run, bag, tmp_path):
     code, out, _ = run('payload', bag, bag, '-o', tmp_path / 'none.yaml')
-    assert code == EXIT_UNUSABLE and 'does not stand out of its σ' in out
+    assert code == EXIT_UNUSABLE and 'is too small against its σ' in out
 
 
 def test_what_is_missing_is_named(run, bag, tmp_path):

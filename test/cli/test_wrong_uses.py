@@ -248,7 +248,7 @@ demo arm.yaml -o kept.yaml | is a file, not a folder: name another one
 demo raw.yaml | {NO_TEXT}
 rollout log.csv kept --draws some | must be a whole number
 rollout log.csv kept --bound 0 | must be a number above zero
-fleet run folder -c arm.yaml -o store | name bags or folders
+fleet run folder -c arm.yaml -o store | name bags, folders of bags
 fleet run --manifest gone.csv -c arm.yaml -o store | no such file or directory
 fleet run --manifest raw.csv -c arm.yaml -o store | {NO_TEXT}
 """.strip().splitlines()

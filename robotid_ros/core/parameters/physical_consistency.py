@@ -246,7 +246,7 @@ def project(free: Array, root: Array, prior: BodyPrior) -> Array:
     cones = [(root[[k]], free[[k]]) for k in positive]
     cones += [(root[block], free[block] - bound) for block in blocks]
     # Stiffnesses and inertias differ by many decades, and so do links that the data tell.
-    sizes = [max(float(np.linalg.norm(rows)), 1e-300) for rows, _ in cones]
+    sizes = [max(*(float(np.linalg.norm(part)) for part in cone), 1e-300) for cone in cones]
     rows = np.vstack([rows / size for (rows, _), size in zip(cones, sizes, strict=True)])
     limits = [limit / size for (_, limit), size in zip(cones, sizes, strict=True)]
     unit = np.linalg.norm(rows, axis=0).max()

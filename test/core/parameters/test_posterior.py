@@ -8,6 +8,7 @@ from scipy.stats import truncnorm
 
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import regressor
+from robotid_ros.core.parameters import posterior
 from robotid_ros.core.parameters.posterior import _Chains, _untruncated, CHAINS, draw
 from robotid_ros.core.parameters.standard import (
     nonnegative_columns,
@@ -56,8 +57,11 @@ def test_where_no_constraint_is_active_mean_and_covariance_are_the_estimates(rob
     assert np.abs(values.std(axis=1) - 1.0).max() < 4.5 / np.sqrt(2 * CHAINS)
 
 
-def test_where_constraints_are_active_draws_are_those_that_rejection_leaves(robot, truth):
+def test_where_constraints_are_active_draws_are_those_that_rejection_leaves(
+    robot, truth, monkeypatch
+):
     """The same Gaussian, drawn directly, of which only possible robots are kept."""
+    monkeypatch.setattr(posterior, 'LOOSER', np.ones(1))  # a narrow prior: rejection leaves some
     base, _, estimate = measured(robot, truth, 0.5)
     _, T, mean, root = _untruncated(robot, base, estimate.value, estimate.covariance, 0.6)
     rng = np.random.default_rng(2)
@@ -92,7 +96,7 @@ def test_predictions_have_the_truth_in_their_bands(robot, truth):
     W = regressor(robot, *motion(np.arange(50) / 5.0, 7)).reshape(-1, robot.p)
     base, system, _ = measured(robot, truth, 0.0)
     size, rng, inside = 0.02 * np.sqrt(np.mean(system.Y**2)), np.random.default_rng(0), []
-    for _ in range(10):
+    for _ in range(30):
         Y = system.Y + size * rng.normal(size=system.Y.shape)
         estimate = fit(dataclasses.replace(system, Y=Y), 'ols')
         torques = draw(robot, base, estimate.value, estimate.covariance, 0.2, 400) @ W.T
