@@ -251,7 +251,8 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
         where = f"'{table.source}', {patterns['effort']}"
         q, tau, dq = (values[quantity] for quantity in ('position', 'effort', 'velocity'))
         refuse_derived_efforts(joints, q, tau, dq, rate, where)
-        proven += exchanged_columns(joints, (stamp - stamp[0]) * 1e-9, q, dq)
+        if np.isfinite(dq).any():
+            proven += exchanged_columns(joints, (stamp - stamp[0]) * 1e-9, q, dq)
     before = list(table.notes)
     if automatic:
         taken = {q: found[q] for q in automatic}
