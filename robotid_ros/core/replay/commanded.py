@@ -22,8 +22,11 @@ from .servo_simulation import BODIES, DELAY, ServoArm, UNITS
 # Friction terms of a configuration and the parameters that stand for them; viscous friction brakes
 # as the servo's damping does, an offset moves the servo as a bias does.
 SERVO_TERMS = {
-    **{'viscous': '', 'offset': ''},
-    **{'coulomb': 'Fc', 'stribeck': 'Fst', 'load_coulomb': 'Fl'},
+    'viscous': '',
+    'offset': '',
+    'coulomb': 'Fc',
+    'stribeck': 'Fst',
+    'load_coulomb': 'Fl',
 }
 # A parameter counts as determined where its σ is below this share of it, or its torque's σ below
 # this share of what the servo usually asks for.

@@ -505,10 +505,9 @@ class ClockWatch:
 
     def check(self) -> None:
         """Check that it was not set since the beginning."""
-        for step in self._steps:
-            raise RobotStateError(
-                f"'/clock' was set by {step * 1e-9:+.2f} s: let it run on during a session"
-            )
+        if self._steps:
+            step = self._steps[0] * 1e-9
+            raise RobotStateError(f"'/clock' was set by {step:+.2f} s: let it run on in a session")
 
 
 class RecorderWatch:
