@@ -44,7 +44,7 @@ from robotid_ros.core.model.urdf_parsing import parse_urdf, snap_angles
 from robotid_ros.files.configuration import mesh_folders
 from robotid_ros.files.export.identified_model import IdentifiedModel
 from robotid_ros.files.export.identified_urdf import identified_urdf, urdf
-from robotid_ros.files.export.mjcf import mjcf, sdf
+from robotid_ros.files.export.simulators import mjcf, sdf
 from robotid_ros.files.results import Results
 
 SAME, STATES, LEAST = 1e-6, 20, 10

@@ -52,7 +52,7 @@ from robotid_ros.files.export.identified_model import (
     read_identified_model,
 )
 from robotid_ros.files.export.identified_urdf import urdf
-from robotid_ros.files.export.mjcf import mjcf, sdf
+from robotid_ros.files.export.simulators import mjcf, sdf
 from robotid_ros.files.identification_input import split
 from robotid_ros.files.trajectory_file import read_design
 from robotid_ros.simulated_session import simulate

@@ -43,8 +43,8 @@ from robotid_ros.files.bags import open_recording
 from robotid_ros.files.collect_results import save
 from robotid_ros.files.configuration import read_urdf
 from robotid_ros.files.export.identified_model import read_identified_model
-from robotid_ros.files.export.mjcf import mjcf
 from robotid_ros.files.export.ranges import as_described
+from robotid_ros.files.export.simulators import mjcf
 
 WINDOW = 1.0  # between two starts from the measured state [s]
 STEP = 2e-3  # longest of the simulation [s]

@@ -62,8 +62,7 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     args.progress.step('reading')
     from ..core.parameters.carried_body import CENTRAL, CENTRAL_UNITS
     from ..core.payload.payload import payload_from_recordings, stands_out
-    from ..files.export.makers import determined, maker_lines
-    from ..files.export.payload import open_payload, write_payload
+    from ..files.export.payload import determined, maker_lines, open_payload, write_payload
 
     output = Path(args.output or shared.default_output(args.loaded, 'payload.yaml'))
     shared.expect_new([output], args.force)
@@ -124,8 +123,7 @@ def _set(args: argparse.Namespace, path: Path) -> str:
         raise ConfigurationError(
             'these are required: loaded, or --set with the maker whose driver gets the payload'
         )
-    from ..files.export.makers import find_driver, RELAY
-    from ..files.export.payload import read_body
+    from ..files.export.payload import find_driver, read_body, RELAY
 
     frame, body, _ = read_body(path)
     if args.set and args.set != RELAY:

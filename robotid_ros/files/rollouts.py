@@ -21,8 +21,8 @@ from ..core.signals.preparation import prepare
 from ..core.signals.recording import Recording
 from ..exceptions import ConfigurationError, ControllerError, RecordingError, UnknownNameError
 from .export.identified_model import IdentifiedModel
-from .export.mjcf import mjcf, TIMESTEP
 from .export.ranges import as_described, possible
+from .export.simulators import mjcf, TIMESTEP
 
 # Time between two starts of a robot that measured efforts drive, and of one whose servos hold it
 # near its path [s].

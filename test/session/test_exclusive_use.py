@@ -15,10 +15,10 @@ from std_srvs.srv import Trigger
 from waiting import PATIENCE, wait_until
 
 from robotid_ros.core.excitation.trajectory import point_to_point
+from robotid_ros.nodes.common.controller import TrajectoryClient
 from robotid_ros.nodes.common.messages import values_of
 from robotid_ros.nodes.common.processes import child_environment
 from robotid_ros.nodes.common.runtime import LATCHED
-from robotid_ros.nodes.common.trajectory_goal import TrajectoryClient
 
 from .conftest import LONG, Session, SLOW
 

@@ -23,7 +23,7 @@ from waiting import PATIENCE
 from robotid_ros.core.model import build_robot
 from robotid_ros.exceptions import ControllerError
 from robotid_ros.files.configuration import load, read_urdf
-from robotid_ros.files.export.makers import RELAY
+from robotid_ros.files.export.payload import RELAY
 from robotid_ros.nodes.common.messages import duration_message, values_of
 from robotid_ros.nodes.common.waiting import result_of
 from robotid_ros.nodes.demo.demo import Client, ROBOT, tool_link, work

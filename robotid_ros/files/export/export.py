@@ -19,10 +19,10 @@ class Format(NamedTuple):
 
 
 FORMATS = {
-    'mjcf': Format('.xml', 'mjcf', 'mjcf', 'folders'),
-    'sdf': Format('.sdf', 'mjcf', 'sdf'),
+    'mjcf': Format('.xml', 'simulators', 'mjcf', 'folders'),
+    'sdf': Format('.sdf', 'simulators', 'sdf'),
     'urdf': Format('.urdf', 'identified_urdf', 'urdf'),
-    'isaaclab': Format('_isaaclab', 'isaaclab', 'isaaclab'),
+    'isaaclab': Format('_isaaclab', 'simulators', 'isaaclab'),
     'ranges': Format('_ranges', 'ranges', 'ranges'),
     'ros2_controller': Format('_dynamics', 'ros2_controller', 'ros2_controller'),
     'moveit': Format('_moveit_controllers.yaml', 'ros2_controller', 'moveit'),

@@ -22,7 +22,7 @@ from ..robot_description import read_description
 from ..yaml import dump_yaml, parse_yaml, to_plain
 from .identified_model import IdentifiedModel, Servo, ServoEstimate
 from .identified_urdf import identified_urdf
-from .mjcf import mjcf
+from .simulators import mjcf
 
 # Standard parameters that stand for those of a servo.
 STANDARD = {'armature': 'Ia', 'Fc': 'Fc', 'Fst': 'Fst', 'Fl': 'Fl'}

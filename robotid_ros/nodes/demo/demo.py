@@ -28,11 +28,10 @@ from ...files.configuration import load, read_urdf
 from ...files.report.page import write_report_if_possible
 from ...files.results import chosen_settings, read_results, REPORT, Results, write_results
 from ...node_settings import UNCHECKED
-from ..common.controller import reference_positions, subscribe_states
+from ..common.controller import reference_positions, subscribe_states, TrajectoryClient
 from ..common.messages import values_of
 from ..common.ros_parameters import ParameterClient
 from ..common.runtime import LATCHED_HISTORY, lone_node
-from ..common.trajectory_goal import TrajectoryClient
 from ..common.waiting import result_of, wait_until
 from .node_processes import claim_domain, NodeProcesses, release_domain, ros_environment
 

@@ -20,9 +20,9 @@ from ...core.model import Robot
 from ...exceptions import RobotIdError, SilentRobotError, TrajectoryError
 from ...node_settings import ExcitationNodeSettings
 from ..common import runtime
+from ..common.controller import TrajectoryClient
 from ..common.messages import format_seconds, one_line, State, values_of
 from ..common.runtime import in_thread, LATCHED, serve, STEADY, WorkerNode
-from ..common.trajectory_goal import TrajectoryClient
 from .rehearsal import Rehearsals
 from .session import Session
 from .session_design import check_design, SessionDesign

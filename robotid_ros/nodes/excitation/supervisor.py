@@ -34,8 +34,8 @@ from ...exceptions import (
 from ...node_settings import ExcitationNodeSettings
 from ..common import controller as jtc
 from ..common.batched_subscription import BatchedSubscription, NEWEST
+from ..common.controller import END_VIOLATED, TrajectoryClient, TrajectoryGoal
 from ..common.messages import is_well_formed, stack_joint_states, stamps_to_nanoseconds, State
-from ..common.trajectory_goal import END_VIOLATED, TrajectoryClient, TrajectoryGoal
 from ..common.waiting import result_of, Silence, wait_until
 from . import checks
 from .guardian import Guardian

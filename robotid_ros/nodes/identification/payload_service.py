@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def payload_sentence(payload: 'Payload') -> str:
     """Say mass and centre of mass, as far as they are determined."""
-    from ...files.export.makers import determined
+    from ...files.export.payload import determined
 
     body, (mass, *centre) = payload.central_sigma, determined(payload)[:4]
     shown = ', '.join('unknown' if math.isnan(x) else f'{x:.4f}' for x in centre)

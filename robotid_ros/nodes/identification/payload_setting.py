@@ -14,8 +14,7 @@ from sensor_msgs.msg import JointState
 from ...core.arrays import Array
 from ...exceptions import ConfigurationError, ControllerError
 from ...files.atomic import new_names
-from ...files.export.makers import Driver, find_driver, RELAY
-from ...files.export.payload import read_body, write_body
+from ...files.export.payload import Driver, find_driver, read_body, RELAY, write_body
 from ..common.batched_subscription import BatchedSubscription
 from ..common.messages import interface, is_well_formed
 from ..common.ros_parameters import ParameterClient

@@ -1,21 +1,17 @@
-"""The simulated controllers on the wire: actions, topics, services, parameters; their manager."""
+"""The simulated trajectory controller on the wire: action, topics and parameters."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from functools import partial
-import math
 from typing import Any
 
 from control_msgs.action import FollowJointTrajectory
 from control_msgs.msg import JointTrajectoryControllerState
-from controller_manager_msgs.msg import ControllerState as ManagedController
-from controller_manager_msgs.srv import ListControllers, SwitchController
 from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.node import Node
 from rclpy.qos import QoSPresetProfiles
 from rclpy.task import Future
-from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from ...plant.physics import Physics
@@ -36,10 +32,8 @@ from ...simulation_settings import (
     JointConstraintSettings,
     SimulationSettings,
 )
-from ..common.controller import FORWARDED, FORWARDING, JTC, MANAGER
 from ..common.messages import to_nanoseconds, to_time
 from ..common.ros_parameters import descriptor_of, iter_settings
-from .control_loop import ControlLoop
 
 ACTION_MONITOR_RATE = 20.0
 # Where robots with a speed slider tell its factor, by the driver of Universal Robots.
@@ -265,81 +259,3 @@ def _point(point: Point) -> JointTrajectoryPoint:
     message = JointTrajectoryPoint(**{name: getattr(point, name) for name in FIELDS})
     message.time_from_start.sec, message.time_from_start.nanosec = divmod(point.time, 10**9)
     return message
-
-
-class SimulatedManager(Node):
-    """Switches between two controllers in a cycle of the control loop; the first one begins."""
-
-    def __init__(
-        self, settings: SimulationSettings, loop: Callable[[], ControlLoop], **options: Any
-    ):
-        super().__init__(MANAGER, **options)
-        self._loop, self._names = loop, (settings.controller, settings.effort_controller)
-        self.create_service(SwitchController, '~/switch_controller', self._on_switch)
-        self.create_service(ListControllers, '~/list_controllers', self._on_list)
-        topic, qos = f'{settings.effort_controller}/{FORWARDED}', SYSTEM_DEFAULT
-        self.create_subscription(Float64MultiArray, topic, self._on_command, qos)
-
-    def _active(self) -> dict[str, bool]:
-        loop = self._loop()
-        active = loop.controller.active, loop.forwarded is not None
-        return dict(zip(self._names, active, strict=True))
-
-    def _on_command(self, message: Float64MultiArray) -> None:
-        loop = self._loop()
-        if loop.forwarded is None or not all(map(math.isfinite, message.data)):
-            return
-        if len(message.data) == len(loop.forwarded):
-            loop.forwarded = list(message.data)
-        else:
-            # As the original: its update fails, it is deactivated, and its last efforts stay.
-            self.get_logger().error('a command of the wrong size: the controller is deactivated')
-            loop.switch(partial(self._apply, False, False))
-
-    def _on_list(self, _: Any, response: ListControllers.Response) -> ListControllers.Response:
-        interfaces = [f'{joint}/effort' for joint in self._loop().physics.joints]
-        kinds = zip(self._active().items(), (JTC, FORWARDING[0]), strict=True)
-        response.controller = [
-            ManagedController(
-                name=name,
-                type=kind,
-                state='active' if active else 'inactive',
-                required_command_interfaces=interfaces,
-                claimed_interfaces=interfaces if active else [],
-            )
-            for (name, active), kind in kinds
-        ]
-        return response
-
-    def _on_switch(
-        self, request: SwitchController.Request, response: SwitchController.Response
-    ) -> SwitchController.Response:
-        before = self._active()
-        on, off = set(request.activate_controllers), set(request.deactivate_controllers)
-        trajectory, forwards = (
-            (active and name not in off) or name in on for name, active in before.items()
-        )
-        wrong = any(before.get(name, True) for name in on)
-        wrong |= not all(before.get(name, False) for name in off)
-        if trajectory and forwards:
-            response.message = 'both controllers would claim the same interfaces'
-        elif (on | off) - set(before) or (wrong and request.strictness != request.BEST_EFFORT):
-            response.message = 'a controller is unknown, active already, or inactive'
-        else:
-            switch = partial(self._apply, trajectory, forwards)
-            response.ok = self._loop().switch(switch)
-        return response
-
-    def _apply(
-        self, trajectory: bool, forwards: bool, position: list[float], velocity: list[float]
-    ) -> None:
-        loop = self._loop()
-        controller = loop.controller
-        if controller.active and not trajectory:
-            controller.deactivate()
-        # What the other one has left on the interfaces stays until a command comes.
-        if loop.forwarded is not None:
-            controller.command = loop.forwarded
-        loop.forwarded = controller.command if forwards else None
-        if trajectory and not controller.active:
-            controller.activate(position, velocity)

@@ -1,27 +1,44 @@
-"""A simulated robot as ros2_control shows a real one: `ros2 run robotid_ros simulated_robot`."""
+"""
+A simulated robot as ros2_control shows a real one: `ros2 run robotid_ros simulated_robot`.
 
-from dataclasses import replace
+Its control loop reads, updates and writes as controller_manager does.
+"""
+
+from collections.abc import Callable
+import contextlib
+from dataclasses import dataclass, replace
+from functools import partial
 import gc
 import math
+import os
+import random
 import sys
+import threading
+import time
 from typing import Any
 
+from controller_manager_msgs.msg import ControllerState as ManagedController
+from controller_manager_msgs.srv import ListControllers, SwitchController
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
 from rclpy.parameter import Parameter
-from rclpy.qos import QoSPresetProfiles
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
-from std_msgs.msg import String
+from std_msgs.msg import Float64MultiArray, String
 
 from ...core.model.robot_builder import with_inertials
 from ...exceptions import ConfigurationError, RobotIdError, RobotStateError
 from ...files.configuration import read_urdf
-from ...plant.drives import build_drives_of, Sensors
+from ...plant.drives import build_drives_of, Sensors, Step
 from ...plant.physics import Physics
+from ...plant.trajectory import ControllerState
+from ...plant.trajectory_controller import TrajectoryController
+from ...simulation_settings import SimulationSettings
+from ..common.controller import FORWARDED, FORWARDING, JTC, MANAGER
 from ..common.messages import status, status_array, to_time
+from ..common.processes import prefer_threads
 from ..common.runtime import (
     ConfiguredNode,
     LATCHED,
@@ -31,13 +48,270 @@ from ..common.runtime import (
     serve,
     SpinThread,
 )
-from .control_loop import ControlLoop, Outputs
-from .controller import SimulatedController, SimulatedManager
+from .controller import SimulatedController, SYSTEM_DEFAULT
+
+# After a longer stop of the machine the robot goes on from where it stood [s]: to catch up would
+# mean a burst of cycles that no real robot shows.
+MAX_LAG = 1.0
+# Messages of /clock at the most [Hz]: enough for timers of 10 ms, few enough for every node, which
+# takes a millisecond for each.
+CLOCK_RATE = 100.0
+# controller_manager asks for this priority, too, where the system lets it.
+FIFO_PRIORITY = 50
+# Longest wait for the cycle in which controllers are switched [s].
+SWITCH_TIMEOUT = 1.0
+# Each controller takes the time for itself: the broadcaster's stamp is later by about this [ns].
+BROADCASTER_DELAY = (20_000, 40_000)
+# A starved clock runs for so long in the mean, and stands for so long at most [s]: 28 % of the
+# stamps repeat. In Gazebo on a busy machine it was 11 to 31 %, and 79 ms at most.
+CLOCK_RUNS, CLOCK_STANDS = 0.05, 0.04
+
+
+@dataclass
+class Outputs:
+    """Where each cycle's messages go; `clock` is called where the time is simulated."""
+
+    joint_states: Callable[[int, list[float], list[float], list[float]], None]
+    controller_state: Callable[[int, ControllerState], None]
+    clock: Callable[[int], None] = lambda _: None
+
+
+@dataclass
+class LoopStatistics:
+    """How well the loop keeps time; lags are of a cycle's start behind its due time [s]."""
+
+    cycles: int = 0
+    late: int = 0
+    worst: float = 0.0
+    lost: float = 0.0
+
+
+class ControlLoop:
+    """
+    Physics and controller in lockstep, in a thread of their own, in real or simulated time.
+
+    `outputs` are called in that thread; `step` advances the robot by a period under a command,
+    None where commands are efforts.
+    """
+
+    def __init__(
+        self,
+        physics: Physics,
+        sensors: Sensors,
+        controller: TrajectoryController,
+        settings: SimulationSettings,
+        outputs: Outputs,
+        step: Step | None = None,
+    ):
+        self.physics, self.sensors, self.controller = physics, sensors, controller
+        self.outputs, self.statistics = outputs, LoopStatistics()
+        self.failure: RobotIdError | None = None
+        self.simulated_time = settings.real_time_factor != 1.0
+        self._factor = settings.real_time_factor
+        self._step = step or physics.step
+        update = settings.update_rate
+        self._period = 1.0 / update
+        self._period_ns = round(1e9 * self._period)
+        self._updates = (settings.controller_rate or update) / update
+        self._controller_period = self._period / self._updates
+        self._state_ratio = (settings.state_rate or update) / update
+        self._clock_ratio = min(1.0, CLOCK_RATE / update)
+        self._random = random.Random(settings.seed)
+        self._clock = self._clock_resumes = 0
+        self._applied = [0.0] * len(physics.joints)
+        # Efforts of another controller that is active instead, and what the next cycle does first.
+        self.forwarded: list[float] | None = None
+        self._switch: Callable[[list[float], list[float]], None] | None = None
+        self._switched = threading.Event()
+        # One that is to be faster, or as fast as it can, would leave nothing to all others.
+        self._keeps_time = 0.0 < self._factor <= 1.0
+        self._stop = threading.Event()
+        self._epoch = 0 if self.simulated_time else time.time_ns()
+        self._thread = threading.Thread(target=self._run, name='control', daemon=True)
+
+    def start(self) -> None:
+        """Activate the controller and begin."""
+        q, dq, _ = self._read(0.0)
+        self.controller.activate(self.physics.feedback(q), self.physics.feedback(dq))
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the loop; returns when the last cycle is over."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=1.0)
+            if self._keeps_time:
+                prefer_threads(False)
+
+    def now(self) -> int:
+        """Time of the last cycle [ns], in ROS time."""
+        return self._epoch + self.statistics.cycles * self._period_ns
+
+    def break_now(self) -> None:
+        """Let the fault that is configured begin with the next cycle."""
+        self.sensors.fault.start = (self.statistics.cycles + 1) * self._period
+
+    def switch(self, function: Callable[[list[float], list[float]], None]) -> bool:
+        """Call a function of position and velocity (n,) in a cycle; return whether it came."""
+        self._switched.clear()
+        self._switch = function
+        return self._switched.wait(SWITCH_TIMEOUT)
+
+    def cycle(self) -> None:
+        """One period: read, update, publish, write, and what the robot does then."""
+        count = self.statistics.cycles = self.statistics.cycles + 1
+        now, since = self.now(), count * self._period
+        q, dq, tau = self._read(since)
+        fault = self.sensors.fault
+        if self.controller.active and fault.active(since, 'hardware_error', 'deactivate'):
+            self.controller.deactivate()
+        controller, feedback = self.controller, self.physics.feedback
+        if self._switch is not None:
+            self._switch(feedback(q), feedback(dq))
+            self._switch = None
+            self._switched.set()
+        starved = fault.active(since, 'starved_clock')
+        clock = self._starve(now) if starved else now
+        updated = self._is_due(count, self._updates)
+        if updated:
+            controller.update(clock, self._controller_period, feedback(q), feedback(dq))
+        if self.simulated_time and self._is_due(count, self._clock_ratio):
+            self.outputs.clock(now)
+        if controller.active and updated:
+            self.outputs.controller_state(clock, controller.state)
+        silent = fault.active(since, 'stale_joint_states', 'hardware_error')
+        if not silent and self._is_due(count, self._state_ratio):
+            late = 0 if starved else self._random.randint(*BROADCASTER_DELAY)
+            self.outputs.joint_states(clock + late, q, dq, tau)
+        command = controller.command if self.forwarded is None else self.forwarded
+        self._applied = self._step(command)
+
+    def _read(self, since: float) -> tuple[list[float], list[float], list[float]]:
+        return self.sensors.read(since, *self.physics.joint_state(self._applied))
+
+    def _starve(self, now: int) -> int:
+        """Return the time [ns] that a clock shows which now and then stands for some cycles."""
+        if now >= self._clock_resumes:
+            self._clock = now
+            if self._random.random() < self._period / CLOCK_RUNS:
+                self._clock_resumes = now + self._random.randint(0, round(1e9 * CLOCK_STANDS))
+        return self._clock
+
+    def _is_due(self, count: int, ratio: float) -> bool:
+        """Whether a cycle is one of those that publish at `ratio` times the update rate."""
+        return int(count * ratio + 1e-9) > int((count - 1) * ratio + 1e-9)
+
+    def _run(self) -> None:
+        if self._keeps_time:
+            # Real-time scheduling, of this thread first; without the right to it, do without.
+            prefer_threads(True)
+            with contextlib.suppress(AttributeError, OSError):
+                os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(FIFO_PRIORITY))
+        due = time.perf_counter()
+        self._epoch = 0 if self.simulated_time else time.time_ns()
+        step = self._period / self._factor if self._factor else 0.0
+        while not self._stop.is_set():
+            due += step
+            lag = time.perf_counter() - due
+            # Without waiting, too, the other threads must have their turn.
+            time.sleep(max(-lag, 0.0) if step else 0.0)
+            if step and lag > step:
+                self.statistics.late += 1
+                self.statistics.worst = max(self.statistics.worst, lag)
+                if lag > MAX_LAG:
+                    # Go on from now, with a gap in the stamps.
+                    self.statistics.lost += lag
+                    self._epoch += 0 if self.simulated_time else round(lag * 1e9)
+                    due += lag
+            try:
+                self.cycle()
+            except RobotIdError as error:
+                self.failure = error
+                return
+
 
 # How often failures and late cycles are looked for [s].
 REPORT_PERIOD = 1.0
 # A thread that computes must give way to the control loop soon; Python's default is 5 ms.
 SWITCH_INTERVAL = 2e-4
+
+
+class SimulatedManager(Node):
+    """Switches between two controllers in a cycle of the control loop; the first one begins."""
+
+    def __init__(
+        self, settings: SimulationSettings, loop: Callable[[], ControlLoop], **options: Any
+    ):
+        super().__init__(MANAGER, **options)
+        self._loop, self._names = loop, (settings.controller, settings.effort_controller)
+        self.create_service(SwitchController, '~/switch_controller', self._on_switch)
+        self.create_service(ListControllers, '~/list_controllers', self._on_list)
+        topic, qos = f'{settings.effort_controller}/{FORWARDED}', SYSTEM_DEFAULT
+        self.create_subscription(Float64MultiArray, topic, self._on_command, qos)
+
+    def _active(self) -> dict[str, bool]:
+        loop = self._loop()
+        active = loop.controller.active, loop.forwarded is not None
+        return dict(zip(self._names, active, strict=True))
+
+    def _on_command(self, message: Float64MultiArray) -> None:
+        loop = self._loop()
+        if loop.forwarded is None or not all(map(math.isfinite, message.data)):
+            return
+        if len(message.data) == len(loop.forwarded):
+            loop.forwarded = list(message.data)
+        else:
+            # As the original: its update fails, it is deactivated, and its last efforts stay.
+            self.get_logger().error('a command of the wrong size: the controller is deactivated')
+            loop.switch(partial(self._apply, False, False))
+
+    def _on_list(self, _: Any, response: ListControllers.Response) -> ListControllers.Response:
+        interfaces = [f'{joint}/effort' for joint in self._loop().physics.joints]
+        kinds = zip(self._active().items(), (JTC, FORWARDING[0]), strict=True)
+        response.controller = [
+            ManagedController(
+                name=name,
+                type=kind,
+                state='active' if active else 'inactive',
+                required_command_interfaces=interfaces,
+                claimed_interfaces=interfaces if active else [],
+            )
+            for (name, active), kind in kinds
+        ]
+        return response
+
+    def _on_switch(
+        self, request: SwitchController.Request, response: SwitchController.Response
+    ) -> SwitchController.Response:
+        before = self._active()
+        on, off = set(request.activate_controllers), set(request.deactivate_controllers)
+        trajectory, forwards = (
+            (active and name not in off) or name in on for name, active in before.items()
+        )
+        wrong = any(before.get(name, True) for name in on)
+        wrong |= not all(before.get(name, False) for name in off)
+        if trajectory and forwards:
+            response.message = 'both controllers would claim the same interfaces'
+        elif (on | off) - set(before) or (wrong and request.strictness != request.BEST_EFFORT):
+            response.message = 'a controller is unknown, active already, or inactive'
+        else:
+            switch = partial(self._apply, trajectory, forwards)
+            response.ok = self._loop().switch(switch)
+        return response
+
+    def _apply(
+        self, trajectory: bool, forwards: bool, position: list[float], velocity: list[float]
+    ) -> None:
+        loop = self._loop()
+        controller = loop.controller
+        if controller.active and not trajectory:
+            controller.deactivate()
+        # What the other one has left on the interfaces stays until a command comes.
+        if loop.forwarded is not None:
+            controller.command = loop.forwarded
+        loop.forwarded = controller.command if forwards else None
+        if trajectory and not controller.active:
+            controller.activate(position, velocity)
 
 
 class SimulatedRobot(ConfiguredNode):
@@ -104,8 +378,7 @@ class SimulatedRobot(ConfiguredNode):
         # In alphabetical order, as joint_state_broadcaster sends them.
         order, states = sorted(range(len(names)), key=names.__getitem__), JointState()
         states.name = sorted(names)
-        default = QoSPresetProfiles.SYSTEM_DEFAULT.value
-        publisher = self.create_publisher(JointState, 'joint_states', default)
+        publisher = self.create_publisher(JointState, 'joint_states', SYSTEM_DEFAULT)
 
         def publish(stamp: int, *fields: list[float]) -> None:
             states.header.stamp = to_time(stamp)

@@ -18,7 +18,7 @@ from robotid_ros.core.signals.recording import Recording
 from robotid_ros.files.collect_results import save
 from robotid_ros.files.export.identified_model import read_identified_model
 from robotid_ros.files.export.identified_urdf import urdf
-from robotid_ros.files.export.mjcf import mjcf, sdf
+from robotid_ros.files.export.simulators import mjcf, sdf
 from robotid_ros.files.results import read_results, write_results
 
 from .test_mjcf import GRIPPER

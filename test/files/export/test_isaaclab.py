@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.model.dynamics import inverse_dynamics
-from robotid_ros.files.export.isaaclab import isaaclab
+from robotid_ros.files.export.simulators import isaaclab
 
 pytest.importorskip('pxr')
 from pxr import Usd, UsdGeom, UsdPhysics, UsdValidation

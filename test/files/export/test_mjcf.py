@@ -10,7 +10,7 @@ import pinocchio as pin
 import pytest
 
 from robotid_ros.core.model.dynamics import inverse_dynamics
-from robotid_ros.files.export.mjcf import mjcf
+from robotid_ros.files.export.simulators import mjcf
 
 NAMES = ('scara', 'tx40', 'ur10', 'arm3', 'emps')
 MESH = (

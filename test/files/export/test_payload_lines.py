@@ -13,8 +13,13 @@ import yaml
 from robotid_ros.core.finding_codes import finding
 from robotid_ros.core.parameters.carried_body import frame_change
 from robotid_ros.core.payload.payload import Payload
-from robotid_ros.files.export.makers import determined, maker_lines, principal_axes
-from robotid_ros.files.export.payload import payload_urdf, write_payload
+from robotid_ros.files.export.payload import (
+    determined,
+    maker_lines,
+    payload_urdf,
+    principal_axes,
+    write_payload,
+)
 
 MASS, CENTRE = 2.5, np.array([0.03, -0.02, 0.08])
 # Lines are written to seven digits.

@@ -9,7 +9,7 @@ from sdf_model import model_of, pose
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.dynamics import inverse_dynamics
 from robotid_ros.files.export.identified_model import read_identified_model
-from robotid_ros.files.export.mjcf import sdf
+from robotid_ros.files.export.simulators import sdf
 
 from .test_identified_urdf import TOOL
 

@@ -19,8 +19,8 @@ from robotid_ros.core.model import build_robot, Robot
 from robotid_ros.exceptions import ControllerError, RobotStateError, SilentRobotError
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.node_settings import ExcitationNodeSettings
+from robotid_ros.nodes.common.controller import TrajectoryClient
 from robotid_ros.nodes.common.messages import State
-from robotid_ros.nodes.common.trajectory_goal import TrajectoryClient
 from robotid_ros.nodes.excitation.supervisor import GoalPhase, SessionContext, Supervisor
 
 pytestmark = pytest.mark.ros

@@ -15,8 +15,14 @@ from std_srvs.srv import SetBool
 from waiting import PATIENCE
 
 from robotid_ros.exceptions import ConfigurationError, ControllerError
-from robotid_ros.files.export.makers import Driver, inertia_matrix, Maker, MAKERS, RELAY
-from robotid_ros.files.export.payload import read_body
+from robotid_ros.files.export.payload import (
+    Driver,
+    inertia_matrix,
+    Maker,
+    MAKERS,
+    read_body,
+    RELAY,
+)
 from robotid_ros.nodes.common.runtime import SpinThread
 from robotid_ros.nodes.identification import payload_setting
 from robotid_ros.nodes.identification.payload_setting import (

@@ -31,7 +31,7 @@ from trajectory_msgs.msg import JointTrajectory
 from waiting import wait_until
 
 from robotid_ros.nodes.common.waiting import run_in_executor
-from robotid_ros.nodes.simulated_robot.control_loop import MAX_LAG
+from robotid_ros.nodes.simulated_robot.simulated_robot_node import MAX_LAG
 
 
 def test_a_robot_of_position_commands_scales_its_speed_and_may_hide_its_torques():
