@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 import rclpy
 from rclpy._rclpy_pybind11 import RCLError
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.context import Context
 from rclpy.duration import Duration
@@ -176,13 +177,26 @@ async def in_thread(node: Node, work: Callable[[], Any], start: Start = start_th
 
 
 def serve(
-    node: Node, name: str, work: Callable[[], str], start: Start | None = None, **options: Any
+    node: Node,
+    name: str,
+    work: Callable[..., str],
+    start: Start | None = None,
+    kind: type = Trigger,
+    **options: Any,
 ) -> None:
-    """Offer `~/name`: `work` does it and says so, or raises why not; `start` gives it a thread."""
+    """
+    Offer `~/name`: `work` does it and says so, or raises why not; `start` gives it a thread.
 
-    async def answer(_: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+    It gets the values of a request, which a Trigger has none of, and a SetBool one.
+    """
+    if start:  # what waits for its answer holds up requests of its own service alone
+        options['callback_group'] = MutuallyExclusiveCallbackGroup()
+
+    async def answer(request: Any, response: Any) -> Any:
+        values = (getattr(request, field) for field in request.get_fields_and_field_types())
+        job = functools.partial(work, *values)
         try:
-            response.message = await in_thread(node, work, start) if start else work()
+            response.message = await in_thread(node, job, start) if start else job()
             response.success = True
         except Exception as error:
             response.message = one_line(error)
@@ -191,7 +205,7 @@ def serve(
                 raise
         return response
 
-    node.create_service(Trigger, f'~/{name}', answer, **options)
+    node.create_service(kind, f'~/{name}', answer, **options)
 
 
 class WorkerNode(ConfiguredNode):

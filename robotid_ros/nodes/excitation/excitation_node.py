@@ -12,17 +12,16 @@ import uuid
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.qos import QoSProfile, ReliabilityPolicy
-from std_srvs.srv import Trigger
 
 from ...core.excitation.settings import payload_settings
 from ...core.excitation.trajectory import Trajectory
 from ...core.model import Robot
-from ...exceptions import RobotIdError, SilentRobotError, TrajectoryError
+from ...exceptions import ControllerError, RobotIdError, SilentRobotError, TrajectoryError
 from ...node_settings import ExcitationNodeSettings
 from ..common import runtime
 from ..common.controller import TrajectoryClient
 from ..common.messages import format_seconds, one_line, State, values_of
-from ..common.runtime import in_thread, LATCHED, serve, STEADY, WorkerNode
+from ..common.runtime import LATCHED, serve, start_thread, STEADY, WorkerNode
 from .rehearsal import Rehearsals
 from .session import Session
 from .session_design import check_design, SessionDesign
@@ -65,10 +64,8 @@ class Excitation(WorkerNode):
             **{kind: (partial(self._run_verification, kind), 'verifying') for kind in KINDS},
         }
         for name, (job, what) in jobs.items():
-            # A request that waits for its answer holds up those of its own service alone.
-            own, callback = MutuallyExclusiveCallbackGroup(), partial(self._on_job, job, what)
-            queue = {'qos_profile': SERVICE_QUEUE, 'callback_group': own}
-            self.create_service(Trigger, f'~/{name}', callback, **queue)
+            request = partial(self._request, job, what)
+            serve(self, name, request, start_thread, qos_profile=SERVICE_QUEUE)
         group = MutuallyExclusiveCallbackGroup()
         serve(self, 'stop', self._stop_all, qos_profile=SERVICE_QUEUE, callback_group=group)
         self._moving: tuple[str, str, dict[str, Any]] | None = None
@@ -78,17 +75,14 @@ class Excitation(WorkerNode):
         if self.settings.auto_start:
             self._start_job(self._run_session)
 
-    async def _on_job(
-        self, job: Job, what: str, _: Trigger.Request, response: Trigger.Response
-    ) -> Trigger.Response:
-        """Start a job at once; answer when it has accepted the request, or why it has not."""
+    def _request(self, job: Job, what: str) -> str:
+        """Start a job; return when it has accepted the request, or raise why it has not."""
         refusals = SimpleQueue[str]()
         if not self._start_job(job, refusals.put):
-            response.message = 'busy: call ~/stop first'
-            return response
-        refusal = await in_thread(self, refusals.get)
-        response.success, response.message = not refusal, refusal or f'{what}: see ~/state'
-        return response
+            raise ControllerError('busy: call ~/stop first')
+        if refusal := refusals.get():
+            raise ControllerError(refusal)
+        return f'{what}: see ~/state'
 
     def _stop_all(self) -> str:
         busy = self.busy

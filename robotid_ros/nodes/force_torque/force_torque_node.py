@@ -27,7 +27,7 @@ from ...files.yaml import to_plain
 from ...node_settings import ForceTorqueSettings
 from ..common import runtime
 from ..common.messages import log_findings, one_line, stack_joint_states, status, to_nanoseconds
-from ..common.runtime import publish_diagnostics, WorkerNode
+from ..common.runtime import publish_diagnostics, serve, WorkerNode
 
 # A longer silence, or a step back, restarts the filter; a wrench this far off is none's [s].
 MAX_GAP, MAX_DISTANCE = 0.5, 0.02
@@ -57,7 +57,7 @@ class ForceTorque(WorkerNode):
         sensor = qos_profile_sensor_data
         self.create_subscription(WrenchStamped, self.settings.topic, self._on_wrench, sensor)
         self.create_subscription(JointState, 'joint_states', self._on_joint_states, sensor)
-        self.create_service(SetBool, '~/identify', self._on_identify)
+        serve(self, 'identify', self._on_identify, kind=SetBool)
         publish_diagnostics(self, 'offset', self._diagnose_offset)
         what = 'call ~/identify with true, move the sensor, call it with false'
         self.publish_state('idle', what)
@@ -140,22 +140,21 @@ class ForceTorque(WorkerNode):
             if self._model is not None:
                 self._left.append(self._left_of(wrench, motion))
 
-    def _on_identify(self, request: SetBool.Request, response: SetBool.Response) -> Any:
+    def _on_identify(self, gather: bool) -> str:
         """Begin to gather, or identify from what was gathered."""
-        rows, self._rows = self._rows, [] if request.data else None
-        state, response.success = 'gathering', True
-        response.message = 'gathering: move the sensor, or hold poses'
-        if not request.data:
-            try:
-                if rows is None:
-                    raise RecordingError('nothing is gathered: call it with true first')
-                state, response.message = 'done', self._identify(rows)
-            except RobotIdError as error:
-                state, response.success, response.message = 'failed', False, one_line(error)
-        self.publish_state(state, response.message)
-        return response
+        rows, self._rows = self._rows, [] if gather else None
+        text = 'gathering: move the sensor, or hold poses'
+        try:
+            text = text if gather else self._identify(rows)
+        except RobotIdError as error:
+            self.publish_state('failed', one_line(error))
+            raise
+        self.publish_state('gathering' if gather else 'done', text)
+        return text
 
-    def _identify(self, rows: list[tuple[Array, Array]]) -> str:
+    def _identify(self, rows: list[tuple[Array, Array]] | None) -> str:
+        if rows is None:
+            raise RecordingError('nothing is gathered: call it with true first')
         if not rows or self._robot is None or self._frame is None:
             raise RecordingError(
                 f"nothing was heard of '{self.settings.topic}', of joint_states or of "

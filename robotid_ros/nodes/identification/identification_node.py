@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
-from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -71,13 +70,9 @@ class IdentificationNode(WorkerNode):
         self.create_subscription(String, 'recorder/bag', self._on_bag, LATCHED)
         self.subscribe_description()
         serve(self, 'identify', self._on_identify)
-        for name, work, start in (
-            ('update_controller', self._update_controller, start_thread),
-            ('identify_payload', self._identify_payload, self._start_if_free),
-            ('set_payload', self._payloads.set, start_thread),
-        ):
-            # A request that waits for its answer holds up those of its own service alone.
-            serve(self, name, work, start, callback_group=MutuallyExclusiveCallbackGroup())
+        serve(self, 'update_controller', self._update_controller, start_thread)
+        serve(self, 'identify_payload', self._identify_payload, self._start_if_free)
+        serve(self, 'set_payload', self._payloads.set, start_thread)
         # Without a model there is nothing to predict.
         self._live_timers = [
             self.create_timer(period, self.guard.wrap('joint_states', callback), autostart=False)
@@ -253,6 +248,4 @@ def identify_in_worker(*arguments: Any) -> IdentificationOutcome:
     return identify_bag(*arguments)
 
 
-def main(args: list[str] | None = None) -> int:
-    """Run the node."""
-    return runtime.run(IdentificationNode, args)
+main = partial(runtime.run, IdentificationNode)

@@ -249,6 +249,4 @@ class Live(ConfiguredNode):
                 self._asking = False
 
 
-def main(args: list[str] | None = None) -> int:
-    """Run the node."""
-    return runtime.run(Live, args)
+main = partial(runtime.run, Live)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 import contextlib
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 import time
 from typing import Any
@@ -13,14 +14,14 @@ from rclpy.exceptions import InvalidHandle
 from std_msgs.msg import String
 from std_srvs.srv import SetBool
 
-from ...exceptions import RobotIdError
+from ...exceptions import RecordingError, RobotIdError
 from ...files.yaml import parse_yaml
 from ...node_settings import RecorderSettings
 from ..common import runtime
 from ..common.controller import ControllerClient
 from ..common.messages import format_seconds, one_line, State, status, values_of
 from ..common.processes import own_process
-from ..common.runtime import LATCHED, LATCHED_HISTORY, STEADY, WorkerNode
+from ..common.runtime import LATCHED, LATCHED_HISTORY, serve, STEADY, WorkerNode
 from .bag_writer_loop import BagWriterLoop, ENDED, MOVING, ReceivedState, STATES
 
 PERIOD = 0.1  # from one heartbeat to the next [s]
@@ -51,7 +52,7 @@ class Recorder(WorkerNode):
             DiagnosticStatus, 'excitation/state', self._on_state, LATCHED_HISTORY
         )
         self.create_subscription(String, 'excitation/trajectory', self._on_trajectory, LATCHED)
-        self.create_service(SetBool, '~/record', self._on_record)
+        serve(self, 'record', self._on_record, kind=SetBool)
         self.publish_state('idle', 'waiting for a session')
 
     def close(self) -> None:
@@ -95,17 +96,17 @@ class Recorder(WorkerNode):
         if state in ENDED and own:
             own.stop()
 
-    def _on_record(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        if request.data == self.recording:
-            response.message = 'already recording' if request.data else 'not recording'
-            return response
-        if request.data:
-            response.message = self._start_recording()
-            response.success = self.recording
-        elif self._loop is not None:
+    def _on_record(self, wanted: bool) -> str:
+        if wanted == self.recording:
+            raise RecordingError('already recording' if wanted else 'not recording')
+        if wanted:
+            text = self._start_recording()
+            if not self.recording:
+                raise RecordingError(text)
+            return text
+        if self._loop is not None:
             self._loop.stop('the recording was ended by ~/record')
-            response.success, response.message = True, 'closing: its path will be on ~/bag'
-        return response
+        return 'closing: its path will be on ~/bag'
 
     def _start_recording(self, state: ReceivedState | None = None) -> str:
         """Open a bag and record in a worker thread; say where, or why not."""
@@ -195,6 +196,4 @@ class Recorder(WorkerNode):
         return sentence
 
 
-def main(args: list[str] | None = None) -> int:
-    """Run the node."""
-    return runtime.run(Recorder, args)
+main = partial(runtime.run, Recorder)

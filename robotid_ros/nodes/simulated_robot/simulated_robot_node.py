@@ -480,6 +480,4 @@ class SimulatedRobot(ConfiguredNode):
         return status('', text, values, hardware=hardware)
 
 
-def main(args: list[str] | None = None) -> int:
-    """Run the node."""
-    return run(SimulatedRobot, args)
+main = partial(run, SimulatedRobot)
