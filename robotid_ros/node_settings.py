@@ -22,10 +22,7 @@ class VerificationSettings:
     results: str = setting('', 'folder of the results; empty: what was identified last')
     # Of simulated and real arms 1 to 15 % are not predicted; from 100 % on efforts do harm.
     largest_residual: float = setting(
-        0.5,
-        'share of the effort of a joint that may be left unpredicted for feed-forward to be tried',
-        minimum=0.0,
-        maximum=1.0,
+        0.5, 'largest unpredicted share of an effort for feed-forward', minimum=0.0, maximum=1.0
     )
     postures: int = setting(6, 'in which the robot rests', minimum=1, maximum=1000)
     # Longer than the presliding of gears (0.01 rad), short beside what changes gravity.
@@ -46,27 +43,20 @@ class ExcitationNodeSettings(ExcitationSettings):
         (), 'what need not be checked before the robot moves', choices=UNCHECKED
     )
     require_recorder: bool = setting(True, 'move only while the recorder says that it writes')
-    require_rehearsal: bool = setting(
-        False, 'move only through motions that went well on a simulated twin, see ~/rehearse'
-    )
+    require_rehearsal: bool = setting(False, 'move only through motions that passed ~/rehearse')
     settle: float = setting(0.5, 'rest before each phase', unit='s', minimum=0.0, maximum=60.0)
-    timeout: float = setting(
-        5.0, 'longest wait for a service, an action or a message', unit='s', minimum=0.1
-    )
+    timeout: float = setting(5.0, 'longest wait for an answer or a message', unit='s', minimum=0.1)
     stale_after: float = setting(
         0.25, 'joint states older than this stop the robot', unit='s', minimum=0.02, maximum=2.0
     )
     tracking_error: tuple[float, ...] = setting(
         (0.1,),
-        'distance from the reference that stops the robot, one for all or per joint',
+        'off the reference at which it stops, one or per joint',
         unit='rad',
         minimum=1e-6,
     )
     goal_tolerance: tuple[float, ...] = setting(
-        (0.05,),
-        'distance at which a motion counts as finished, likewise',
-        unit='rad',
-        minimum=1e-6,
+        (0.05,), 'at which a motion counts as finished, likewise', unit='rad', minimum=1e-6
     )
     goal_time: float = setting(3.0, 'time to come within it', unit='s', minimum=0.1)
     effort_share: float = setting(
@@ -89,10 +79,7 @@ class ExcitationNodeSettings(ExcitationSettings):
         'that commands no efforts: drives or brakes must hold the arm then',
     )
     position_tolerance: tuple[float, ...] = setting(
-        (0.02,),
-        'how far beyond its limits a joint may be measured, likewise',
-        unit='rad',
-        minimum=0.0,
+        (0.02,), 'how far beyond its limits a joint may be, likewise', unit='rad', minimum=0.0
     )
     verification: VerificationSettings = setting(
         VerificationSettings, 'what was identified, on the robot'
@@ -137,9 +124,7 @@ class IdentificationNodeSettings(IdentificationSettings):
         (), 'folders besides recorder.folder below which recordings may be identified'
     )
     time_limit: float = setting(900.0, 'longest identification', unit='s', minimum=1.0)
-    live_cutoff: float = setting(
-        10.0, 'corner of the causal filter of live prediction', unit='Hz', minimum=0.1
-    )
+    live_cutoff: float = setting(10.0, 'corner of the live filter', unit='Hz', minimum=0.1)
     controller_gains: GainProposalSettings = setting(GainProposalSettings, 'proposed gains')
     drift: DriftSettings = setting(DriftSettings, 'changes of friction, offsets and payload')
     contact: ContactSettings = setting(ContactSettings, 'external effort, wrench and contact')
@@ -154,15 +139,12 @@ class CarriedSettings:
 
     mass: float = setting(0.0, 'of the body; 0: none', unit='kg', minimum=0.0, dynamic=True)
     center: tuple[float, ...] = setting(
-        (0.0, 0.0, 0.0), 'its centre of mass in the frame', unit='m', dynamic=True
+        (0.0,) * 3, 'centre of mass in the frame', unit='m', dynamic=True
     )
     inertia: tuple[float, ...] = setting(
-        (0.0,) * 6,
-        'ixx ixy ixz iyy iyz izz at its centre of mass, axes of the frame',
-        unit='kg·m²',
-        dynamic=True,
+        (0.0,) * 6, 'ixx ixy ixz iyy iyz izz at its centre of mass', unit='kg·m²', dynamic=True
     )
-    frame: str = setting('', "of the body; empty: the last joint's", dynamic=True)
+    frame: str = setting('', "of center and inertia; empty: the last joint's", dynamic=True)
 
 
 @dataclass(frozen=True)
@@ -198,9 +180,7 @@ class ForceTorqueSettings:
     )
     results: str = setting('', 'file of a result to begin with; empty: none')
     output: str = setting('force_torque.yaml', 'file of a result; gets a new name where one is')
-    cutoff: float = setting(
-        10.0, 'corner of the filter of the motion', unit='Hz', minimum=0.5, maximum=100.0
-    )
+    cutoff: float = setting(10.0, 'corner of the filter', unit='Hz', minimum=0.5, maximum=100.0)
     drift: tuple[float, ...] = setting(
         (2.0, 0.2), 'of an offset that is told: force and torque', unit='N, N·m', minimum=0.0
     )
@@ -249,6 +229,4 @@ class FleetSettings:
     workers: int = setting(
         0, 'processes on this machine, one thread each; 0: one a core', minimum=0, maximum=1000
     )
-    memory: float = setting(
-        2.0, 'that a process may take before it is restarted', unit='GB', minimum=0.25
-    )
+    memory: float = setting(2.0, 'at which a process is restarted', unit='GB', minimum=0.25)

@@ -79,9 +79,7 @@ class ElasticDriveSettings:
     """Springs between motors and links."""
 
     stiffness: Numbers = setting((), 'per joint, 0 or empty: rigid', unit='N·m/rad', minimum=0.0)
-    feedback: str = setting(
-        'motor', 'positions that the controller sees', choices=('motor', 'link')
-    )
+    feedback: str = setting('motor', 'what the controller sees', choices=('motor', 'link'))
 
 
 @dataclass(frozen=True)
@@ -110,10 +108,8 @@ class PayloadSettings:
 
     link: str = setting('', 'link that carries it, empty: the last one of the chain')
     mass: float = setting(0.0, '0: no payload', unit='kg', minimum=0.0, dynamic=True)
-    com: Numbers = setting((0.0, 0.0, 0.0), "in the link's frame", unit='m')
-    inertia: Numbers = setting(
-        (0.0, 0.0, 0.0, 0.0, 0.0, 0.0), 'xx xy xz yy yz zz at the com', unit='kg·m²'
-    )
+    com: Numbers = setting((0.0,) * 3, "in the link's frame", unit='m')
+    inertia: Numbers = setting((0.0,) * 6, 'xx xy xz yy yz zz at the com', unit='kg·m²')
 
 
 @dataclass(frozen=True)
@@ -127,9 +123,7 @@ class NoiseSettings:
     )
     ripple: Numbers = setting((0.0,), 'torque ripple amplitude', unit='N·m', minimum=0.0)
     ripple_order: float = setting(60.0, 'periods of the ripple per radian', unit='1/rad')
-    resolution: Numbers = setting(
-        (0.0,), 'encoder quantum, 0: continuous', unit='rad', minimum=0.0
-    )
+    resolution: Numbers = setting((0.0,), 'encoder quantum, 0: none', unit='rad', minimum=0.0)
 
 
 @dataclass(frozen=True)
@@ -187,9 +181,7 @@ class SimulationSettings:
     noise: NoiseSettings = setting(NoiseSettings, 'sensors and drives')
     payload: PayloadSettings = setting(PayloadSettings, 'a body in the gripper')
     fault: FaultSettings = setting(FaultSettings, 'something that breaks')
-    rotor_inertia: Numbers = setting(
-        (0.0,), 'rotor and gear, joint side', unit='kg·m²', minimum=0.0
-    )
+    rotor_inertia: Numbers = setting((0.0,), 'rotor, joint side', unit='kg·m²', minimum=0.0)
     viscous: Numbers = setting((), "empty: the URDF's damping", unit='N·m·s/rad', minimum=0.0)
     coulomb: Numbers = setting((), "empty: the URDF's friction", unit='N·m', minimum=0.0)
     stribeck: StribeckSettings = setting(StribeckSettings, 'static friction')

@@ -135,11 +135,8 @@ def summarise(path: str | Path, options: ReadOptions = DEFAULTS) -> BagSummary:
         kinds[lost == len(raw)] = 'absent'
         travel = np.maximum(high[0] - low[0], 0.0).tolist()
         channels = tuple(map(Channel, joints, travel, *kinds))
-        rates = {
-            n: (n - 1) / duration if duration and n > 1 else 0.0 for n in bag.topics().values()
-        }
         topics = tuple(
-            TopicSummary(name, bag.kind(name), n, rates[n])
+            TopicSummary(name, bag.kind(name), n, max(n - 1, 0) / duration if duration else 0.0)
             for name, n in sorted(bag.topics().items())
         )
         urdf = options.urdf or read_urdf(bag)

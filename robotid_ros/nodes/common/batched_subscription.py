@@ -125,14 +125,9 @@ class BatchedSubscription:
         self, timeout: float, what: str, is_usable: Callable[[Any], bool] = lambda _: True
     ) -> Any:
         """Wait until something usable has arrived; return the newest, or raise `what`."""
-        found: list[Any] = []
-
-        def arrived() -> bool:
-            found.extend(self.take_newest(is_usable, 1, timeout)[0])
-            return bool(found)
-
-        wait_until(arrived, timeout, what=what)
-        return found[-1]
+        return wait_until(lambda: self.take_newest(is_usable, 1, timeout)[0], timeout, what=what)[
+            -1
+        ]
 
     def take_newest(
         self,

@@ -298,7 +298,7 @@ class HardwareClient:
 
     def explain_end(self, joints: Collection[str]) -> str:
         """Say which hardware of these joints has failed; where nobody answers, who knows."""
-        failed = self._failed(joints)
+        failed = self.failed(joints)
         if failed is None:
             return (
                 "if its hardware failed, 'ros2 control list_hardware_components' and "
@@ -306,12 +306,8 @@ class HardwareClient:
             )
         return failed or 'its hardware is active'
 
-    def explain_silence(self, joints: Collection[str]) -> str:
-        """Say which hardware of these joints has failed, '' where none is known to have."""
-        return self._failed(joints) or ''
-
-    def _failed(self, joints: Collection[str]) -> str | None:
-        """Say which hardware of these joints is not active, None where nobody knows."""
+    def failed(self, joints: Collection[str]) -> str | None:
+        """Say which hardware of these joints is not active; '': none, None: nobody knows."""
         states = {c.name: c.state.label for c in self._components(joints)}
         failed = ', '.join(f'{k} is {label}' for k, label in states.items() if label != 'active')
         return f'its hardware failed: {failed}' if failed else '' if states else None

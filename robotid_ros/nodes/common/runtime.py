@@ -247,7 +247,7 @@ class WorkerNode(ConfiguredNode):
         if (urdf := read_urdf(self.configuration)) is not None:
             return urdf
         timeout = self.configuration.excitation.timeout
-        wait_until(lambda: self._stop.is_set() or bool(self.description), timeout)
+        wait_until(lambda: self._stop.is_set() or self.description, timeout)
         if not self.description:
             raise ModelError(
                 'there is no robot description: set robot.urdf, or start robot_state_publisher, '

@@ -3,13 +3,14 @@
 from collections.abc import Callable
 import threading
 import time
-from typing import Any
+from typing import Any, TypeVar
 
 from rclpy.node import Node
 from rclpy.task import Future
 
 from ...exceptions import ControllerError
 
+T = TypeVar('T')
 REPEAT_PERIOD = 1.0  # from one request to the next [s]: most answers take far less
 # What one look can add to a silence [s]: a process that had no processor for longer has not
 # listened meanwhile. Five such looks are needed for the default of `stale_after`.
@@ -38,17 +39,15 @@ def run_in_executor(node: Node, function: Callable[[], object]) -> None:
 
 
 def wait_until(
-    condition: Callable[[], object], timeout: float, *, period: float = 0.005, what: str = ''
-) -> bool:
-    """Wait for something; return whether it came in time, or raise a `ControllerError` `what`."""
+    condition: Callable[[], T], timeout: float, *, period: float = 0.005, what: str = ''
+) -> T:
+    """Wait for something true; return what there is by then, or raise `ControllerError` `what`."""
     end = time.monotonic() + timeout
-    while not condition():
-        if time.monotonic() > end:
-            if what:
-                raise ControllerError(what)
-            return False
+    while not (found := condition()) and time.monotonic() <= end:
         time.sleep(period)
-    return True
+    if what and not found:
+        raise ControllerError(what)
+    return found
 
 
 def result_of(future: Future, timeout: float, what: str) -> Any:

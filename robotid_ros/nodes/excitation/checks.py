@@ -525,7 +525,7 @@ class RecorderWatch:
         """Wait for a sign of life from now on; `check` as in `wait_recording`."""
         self._read()
         self._state = ''
-        if not wait_until(lambda: bool(check() or self._read() or self._state), timeout):
+        if not wait_until(lambda: check() or self._read() or self._state, timeout):
             raise RecordingError(
                 f"no recorder: nothing on '{self._heartbeats.topic}' within {timeout:g} s: "
                 'start the recorder, or set excitation.require_recorder to false'

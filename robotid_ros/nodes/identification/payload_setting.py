@@ -102,16 +102,13 @@ class _Places:
         if self._driver is None or self._driver.state is None:
             return None
         topic, kind, read = self._driver.state
-        found: list[Array] = []
         with closing(BatchedSubscription(self._node, interface(kind), topic)) as stream:
 
-            def heard() -> bool:
+            def heard() -> list[Array]:
                 bodies = map(read, stream.take_messages())
-                found.extend(body for body in bodies if body is not None)
-                return bool(found)
+                return [body for body in bodies if body is not None]
 
-            wait_until(heard, DISCOVERY)
-        return found[-1] if found else None
+            return next(reversed(wait_until(heard, DISCOVERY)), None)
 
     def parameters(self) -> Mapping[str, Any] | None:
         """Return the payload that the relay has, None where none runs."""

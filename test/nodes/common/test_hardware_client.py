@@ -86,10 +86,10 @@ def test_sound_hardware_was_not_the_reason(client: MagicMock):
 
 
 def test_a_silent_robot_is_explained_by_failed_hardware_alone(client: MagicMock):
-    found = asked(client, arm='unconfigured', gripper='active').explain_silence(['joint_1'])
+    found = asked(client, arm='unconfigured', gripper='active').failed(['joint_1'])
     assert found == 'its hardware failed: arm is unconfigured'
-    assert asked(client, arm='active').explain_silence(['joint_1']) == ''
-    assert asked(client).explain_silence(['joint_1']) == ''
+    assert asked(client, arm='active').failed(['joint_1']) == ''
+    assert asked(client).failed(['joint_1']) is None
 
 
 def test_without_an_answer_the_sentence_says_who_knows(client: MagicMock):
