@@ -94,7 +94,15 @@ def open_table(path: Path, options: ReadOptions) -> JointTable | None:
         reader = read_hdf5
     elif is_folder and is_lerobot(path):
         reader = read_parquet
-    elif not readers and path.suffix.lower() == '.mat' and _is_mat_4(start):
+    elif (
+        not readers
+        and path.suffix.lower() == '.mat'
+        and any(
+            # A header of MATLAB 4 names a variable of 1 to 255 letters, and a zero.
+            1 < int.from_bytes(start[16:20], order) <= 256
+            for order in ('little', 'big')
+        )
+    ):
         reader = read_mat
     elif not readers and start and start.translate(None, _BINARY) == start:
         reader = read_text_table
@@ -105,13 +113,6 @@ def open_table(path: Path, options: ReadOptions) -> JointTable | None:
     _last.clear()
     _last[key] = table
     return table
-
-
-def _is_mat_4(start: bytes) -> bool:
-    """Tell whether a header of MATLAB 4 names a variable of 1 to 255 letters, and a zero."""
-    letters = start[16:20]
-    lengths = int.from_bytes(letters, 'little'), int.from_bytes(letters, 'big')
-    return any(1 < length <= 256 for length in lengths)
 
 
 def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:

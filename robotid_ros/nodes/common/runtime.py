@@ -353,21 +353,17 @@ class SpinThread:
         except ExternalShutdownException:
             pass
         except Exception as error:
-            if self.stop.is_set() and _is_of_shutdown(error, self._ended):
+            *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+            # What rclpy lacks because of its own shutdown, or a handle before that has ended.
+            inside = frame.f_globals.get('__name__', '').startswith('rclpy.')
+            lacks = inside and (self._ended or isinstance(error, AttributeError))
+            if self.stop.is_set() and (isinstance(error, InvalidHandle) or lacks):
                 return
             self.failures.append(error)
             if not isinstance(error, RobotIdError):
                 sys.excepthook(type(error), error, error.__traceback__)
         finally:
             self.stop.set()
-
-
-def _is_of_shutdown(error: Exception, ended: bool) -> bool:
-    """Whether rclpy lacks what its own shutdown took away, or a handle before it `ended`."""
-    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
-    inside = frame.f_globals.get('__name__', '').startswith('rclpy.')
-    lacks = ended or isinstance(error, AttributeError)
-    return isinstance(error, InvalidHandle) or (inside and lacks)
 
 
 @contextlib.contextmanager

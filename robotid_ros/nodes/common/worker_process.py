@@ -87,7 +87,8 @@ def _child_main(
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     parent = multiprocessing.parent_process()
     assert parent is not None
-    threading.Thread(target=_exit_with_parent, args=(parent.sentinel,), daemon=True).start()
+    end = [parent.sentinel]
+    threading.Thread(target=lambda: wait(end) and os._exit(1), daemon=True).start()
 
     def send(kind: str, value: Any) -> None:
         try:
@@ -107,8 +108,3 @@ def _child_main(
         except Exception as error:
             send('error', f'{one_line(error)} (a bug: please report it)')
             raise
-
-
-def _exit_with_parent(sentinel: int) -> None:
-    wait([sentinel])
-    os._exit(1)

@@ -262,13 +262,11 @@ class GravityCompensation(ModelNode):
         robot, silence = self._model.robot, Silence(time.monotonic())
         names, known, limits = np.array(robot.joints), set(robot.joints), robot.limits
         fastest = np.minimum(limits.velocity, self.settings.speed_limit)
-
-        def is_whole(message: JointState) -> bool:
-            return is_well_formed(message) and known <= set(message.name)
-
         while not (self._ending.is_set() or self._stop.is_set()):
             guardian.check()
-            found, _ = self._states.take_newest(is_whole, 1)
+            found, _ = self._states.take_newest(
+                lambda message: is_well_formed(message) and known <= set(message.name), 1
+            )
             silent = silence.update(time.monotonic(), heard=bool(found))
             if silent > self.configuration.excitation.stale_after:
                 raise RobotStateError('the joint states stopped: the arm was stopped')

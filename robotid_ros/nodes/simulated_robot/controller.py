@@ -210,8 +210,13 @@ class SimulatedController(Node):
             if ended.done() or late:
                 continue
             if goal.outcome is None:
-                if handle.is_active and goal.feedback is not None:
-                    handle.publish_feedback(self._feedback(goal.feedback))
+                if handle.is_active and (state := goal.feedback) is not None:
+                    message = FollowJointTrajectory.Feedback(joint_names=list(self._joints))
+                    message.header.stamp = to_time(self._now())
+                    message.desired, message.actual = _point(state.desired), _point(state.current)
+                    message.error.positions = state.error
+                    message.error.velocities = state.error_velocity
+                    handle.publish_feedback(message)
                 continue
             # A cancel request for a goal that had just ended otherwise changes nothing.
             if goal.outcome is GoalOutcome.SUCCEEDED:
@@ -221,13 +226,6 @@ class SimulatedController(Node):
             else:
                 handle.abort()
             ended.set_result(None)
-
-    def _feedback(self, state: ControllerState) -> FollowJointTrajectory.Feedback:
-        message = FollowJointTrajectory.Feedback(joint_names=list(self._joints))
-        message.header.stamp = to_time(self._now())
-        message.desired, message.actual = _point(state.desired), _point(state.current)
-        message.error.positions, message.error.velocities = state.error, state.error_velocity
-        return message
 
 
 def goal_from_message(message: JointTrajectory) -> Goal:
