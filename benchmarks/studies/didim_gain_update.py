@@ -34,8 +34,7 @@ from scara_tables import PER_PAPER
 from robotid_ros.core.finding_codes import select
 from robotid_ros.core.identification_settings import ReplaySettings
 from robotid_ros.core.model.base_parameters import base_parameters
-from robotid_ros.core.replay.convergence_history import Iteration
-from robotid_ros.core.replay.didim import didim
+from robotid_ros.core.replay.didim import didim, Iteration
 from robotid_ros.core.replay.prior_distribution import initial_parameters
 from robotid_ros.core.replay.replay_problem import make_replay_problem, ReplayProblem
 from robotid_ros.core.signals.preparation import prepare

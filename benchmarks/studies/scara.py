@@ -27,8 +27,7 @@ from scara_problem import idim, idim_of_package, problem
 from scara_tables import Claims, deviation, iterations, losses, MATTER, PER_PAPER, percent, table
 
 from robotid_ros.core.regression.estimate import Estimate
-from robotid_ros.core.replay.convergence_history import History
-from robotid_ros.core.replay.didim import didim
+from robotid_ros.core.replay.didim import didim, History
 from robotid_ros.core.replay.prior_distribution import initial_parameters
 from robotid_ros.core.replay.replay_problem import bandwidth
 

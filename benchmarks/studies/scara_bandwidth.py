@@ -8,8 +8,7 @@ from scara_tables import Claims, deviation, iterations, MATTER, PER_PAPER, perce
 from robotid_ros.core.finding_codes import render
 from robotid_ros.core.regression.estimate import Estimate
 from robotid_ros.core.regression.estimators import fit
-from robotid_ros.core.replay.convergence_history import History
-from robotid_ros.core.replay.didim import didim
+from robotid_ros.core.replay.didim import didim, History
 from robotid_ros.core.replay.prior_distribution import initial_parameters
 from robotid_ros.core.replay.replay_problem import bandwidth, ReplayProblem
 from robotid_ros.exceptions import DivergenceError

@@ -9,7 +9,7 @@ import numpy as np
 from scara_plant import NAMES, NOMINAL
 from scara_tables import PAPER_ERRORS, PER_PAPER
 
-from robotid_ros.core.replay.convergence_history import History
+from robotid_ros.core.replay.didim import History
 
 matplotlib.use('Agg')
 from matplotlib import pyplot

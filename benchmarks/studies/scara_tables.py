@@ -9,7 +9,7 @@ from scara_plant import COMPONENTS, LENGTH, NAMES, NOMINAL
 from scipy.optimize import brentq
 
 from robotid_ros.core.regression.estimate import Estimate
-from robotid_ros.core.replay.convergence_history import History
+from robotid_ros.core.replay.didim import History
 
 # Parameters that the claims are about.
 MATTER = [0, 2, 3, 4, 7]

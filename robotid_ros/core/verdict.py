@@ -12,20 +12,15 @@ import math
 from typing import NamedTuple, TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from .arrays import Array
 from .diagnostics.data_quality import white_noise
-from .excitation.trajectory import LEAST_EFFORT, STANDSTILL, working_motion
+from .excitation.trajectory import working_errors
 from .finding_codes import select
 from .findings import Severity
-from .model.dynamics import regressor
 
 if TYPE_CHECKING:
-    from .model.base_parameters import BaseParameters
-    from .model.robot import ElasticRobot, Robot
     from .pipeline.results import Identification
-    from .regression.estimate import Estimate
     from .regression.goodness_of_fit import Validation
 
 GOOD, FAIR, POOR, UNUSABLE = 'good', 'fair', 'poor', 'unusable'
@@ -189,43 +184,13 @@ def parameter_error(identification: Identification) -> tuple[Array, tuple[str, .
     leaves out is an error of its own, which more motion does not reduce. NaN where the model says
     nothing of other motions; with it, which limits the description lacks.
     """
-    found, robot, estimate = identification, identification.robot, identification.estimate
-    if found.quality is None or len(found.base.columns) != len(estimate.value):
-        return np.full(robot.n, math.nan), ()
-    data = found.quality
-    reached = data.lowest, data.highest, data.fastest
-    error, _, unlimited = working_errors(robot, found.base, estimate, reached, found.fitted)
+    found, data = identification, identification.quality
+    if data is None or len(found.base.columns) != len(found.estimate.value):
+        return np.full(found.robot.n, math.nan), ()
+    of = found.estimate.value, found.estimate.reducible_covariance
+    reached, recorded = (data.lowest, data.highest, data.fastest), found.fitted.moving_effort
+    error, _, unlimited = working_errors(found.robot, found.base, *of, reached, recorded)
     return error, unlimited
-
-
-def working_errors(
-    robot: Robot | ElasticRobot, base: BaseParameters, estimate: Estimate,
-    reached: tuple[Array, Array, Array], fitted: Validation,
-) -> tuple[Array, Array, tuple[str, ...]]:  # fmt: skip
-    """
-    Return the error of an estimate as `parameter_error` does, and what weighs its covariance.
-
-    That is √(tr(G C)) of each joint (n,), its G (n, b, b), and which limits the description lacks,
-    of the lowest and highest position and highest speed that were `reached` (n,), and the efforts.
-    """
-    q, dq, ddq, unlimited = working_motion(robot, *reached)
-    W = regressor(robot, q, dq, ddq, columns=base.columns)
-    left_out = 0.0 if estimate.model_error is None else estimate.model_error
-    covariance, moving = estimate.covariance - left_out, np.abs(dq) > STANDSTILL
-
-    def mean(squares: Array, rows: npt.NDArray[np.bool_]) -> Array:
-        return np.sum(squares, axis=0, where=rows) / np.maximum(rows.sum(axis=0), 1)
-
-    error = np.maximum(mean(np.sum((W @ covariance) * W, axis=2).T, moving), 0.0)
-    recorded = LEAST_EFFORT**2 * mean(fitted.measured**2, fitted.valid)
-    # What uncertain parameters predict is too large by their own error.
-    effort = np.maximum(mean((W @ estimate.value).T ** 2, moving) - error, recorded)
-    known = moving.any(axis=0) & (effort > 0.0)
-    result = np.sqrt(np.divide(error, effort, out=np.full(robot.n, math.nan), where=known))
-    result[moving.any(axis=0) & ~np.isfinite(error)] = math.inf
-    weight = (moving & known) / np.sqrt(np.maximum(effort * moving.sum(axis=0), 1e-300))
-    rows = W * weight.T[:, :, None]
-    return result, rows.swapaxes(1, 2) @ rows, unlimited
 
 
 def _largest(joint: JointError) -> str:
@@ -253,8 +218,7 @@ def without_noise(efforts: Validation, band: float) -> tuple[Array, Array]:
 
     Noise of the measured efforts is no error of a prediction.
     """
-    squares = np.sum(efforts.measured**2, axis=0, where=efforts.valid)
-    effort = np.sqrt(squares / np.maximum(efforts.valid.sum(axis=0), 1))
+    effort = efforts.moving_effort
     white = band * white_noise(efforts.measured - efforts.predicted)
     noise = np.divide(white, effort, out=np.zeros(len(effort)), where=effort > 0.0)
     return _rest(_moving(efforts), noise), noise

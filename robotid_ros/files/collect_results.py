@@ -20,13 +20,12 @@ from ..core.model.friction import make_terms
 from ..core.model.robot import in_effort_unit
 from ..core.model.robot_builder import with_friction
 from ..core.parameters.essential import effective_sample_size
-from ..core.pipeline.observation import LogSet, RecordingOrChunks
+from ..core.pipeline.observation import LogSet, RecordingOrChunks, validate
 from ..core.pipeline.results import Identification
-from ..core.pipeline.validation import validate
 from ..core.regression.delays import remove_delay
 from ..core.regression.estimate import Estimate
 from ..core.regression.goodness_of_fit import Validation
-from ..core.replay.convergence_history import History
+from ..core.replay.didim import History
 from ..core.signals.recording import Recording
 from ..core.verdict import conclude, JointError, judge
 from ..exceptions import UnknownNameError

@@ -14,7 +14,7 @@ import numpy as np
 from ..core.identification_settings import IdentificationSettings
 from ..core.model.base_parameters import base_parameters
 from ..core.model.robot import ElasticRobot, Robot
-from ..core.replay.commanded_logs import commanded_log
+from ..core.replay.commanded import commanded_log
 from ..core.replay.replay_problem import make_open_loop_problem, make_replay_problem, ReplayProblem
 from ..core.replay.servo_simulation import Windows
 from ..core.signals.preparation import prepare

@@ -14,7 +14,7 @@ from robotid_ros.core.parameters.essential import Essential
 from robotid_ros.core.parameters.standard import Standard
 from robotid_ros.core.pipeline.results import Identification, Validation
 from robotid_ros.core.regression.estimate import Estimate
-from robotid_ros.core.replay.convergence_history import History, Iteration, MotionError
+from robotid_ros.core.replay.didim import History, Iteration, MotionError
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.files.bags import RecordedSession
 from robotid_ros.files.bags.session import changed_gains

@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 from ...exceptions import ConfigurationError, FEW, shortened, UnknownNameError
 from ..arrays import Array, whitening
 from ..model.base_parameters import base_parameters, reduce_by_qr
-from ..model.dynamics import regressor
 from ..model.robot import PINOCCHIO_ORDER, Robot
 from .collision_scene import body_frame, CollisionScene
 from .limits import apply_margins, motion_limits
 from .observation_matrix import ObservationModel, ObservedMotion
 from .settings import ExcitationSettings
-from .trajectory import FAMILIES, LEAST_EFFORT, Motion, STANDSTILL, Trajectory, working_motion
+from .trajectory import FAMILIES, Motion, Trajectory, working_errors
 
 
 class Criterion(NamedTuple):
@@ -422,22 +421,15 @@ class NextProblem(Problem):
                 'the results leave parameters wholly open, their σ is infinite: design a motion '
                 'without them'
             )
-        limits = self.limits
-        q, dq, ddq, _ = working_motion(
-            replace(robot, limits=limits), limits.lower, limits.upper, limits.velocity
-        )
-        W = regressor(robot, q, dq, ddq, columns=base.columns)
-        moving = np.abs(dq) > STANDSTILL
-        goals = np.zeros((robot.n, len(places), len(places)))
-        for j, rows in enumerate(W):
-            rows, count = rows[moving[:, j]], max(np.count_nonzero(moving[:, j]), 1)
-            predicted = np.sum((rows @ known.value[places]) ** 2) / count
-            effort = max(predicted, (LEAST_EFFORT * known.effort[j]) ** 2, LEAST)
-            goals[j] = rows.T @ rows / (count * effort)
-        errors = np.array([np.sum(goal * covariance) for goal in goals])
-        told = np.isfinite(known.expected)
-        share = np.sum(known.expected[told] ** 2) / np.sum(errors[told]) if told.any() else 1.0
-        covariance *= min(share, 1.0)
+        limited, limits = replace(robot, limits=self.limits), self.limits
+        reached = limits.lower, limits.upper, limits.velocity
+        # As if the values were exact: the covariance is too wide yet.
+        of = known.value[places], np.zeros_like(covariance)
+        _, goals, _ = working_errors(limited, base, *of, reached, known.effort)
+        told, errors = np.isfinite(known.expected), np.sum(goals * covariance, axis=(1, 2))
+        if told.any():
+            share = np.sum(known.expected[told] ** 2) / np.sum(errors[told])
+            covariance *= min(share, 1.0)
         goal = goals.sum(axis=0) / robot.n
         self.before = math.sqrt(np.sum(goal * covariance))
         # In the coordinates of the design's columns, as means over the rows of the motion.

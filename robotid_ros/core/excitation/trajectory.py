@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields, replace
 import hashlib
 import json
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from ...exceptions import TrajectoryError, UnknownNameError
 from ..arrays import Array, freeze_fields
 from ..model.robot import ElasticRobot, Robot
+
+if TYPE_CHECKING:
+    from ..model.base_parameters import BaseParameters
 
 # Moves from one random position to another, all joints start and stop together, along a quintic,
 # as planners make them. The joint nearest to its limits peaks at a share of its velocity or
@@ -384,3 +387,33 @@ def working_motion(
         motion = [x[:, own] for x in motion]
     names = zip(('position', 'velocity', 'acceleration'), (free, slow, soft), strict=True)
     return (*motion, tuple(name for name, lacking in names if lacking.any()))
+
+
+def working_errors(
+    robot: Robot, base: 'BaseParameters', value: Array, covariance: Array,
+    reached: tuple[Array, Array, Array], recorded: Array,
+) -> tuple[Array, Array, tuple[str, ...]]:  # fmt: skip
+    """
+    Return the relative error (n,) of base parameters on working motions, and what weighs it.
+
+    That is √(E[w C wᵀ]/E[τ²]) = √(tr(G C)) of each joint, NaN: not known; its G (n, b, b); and
+    which limits the description lacks. Of a value (b,), its covariance (b, b), what was `reached`,
+    as `working_motion` has it, and the root mean square (n,) of the recorded effort.
+    """
+    from ..model.dynamics import regressor
+
+    q, dq, ddq, unlimited = working_motion(robot, *reached)
+    W, moving = regressor(robot, q, dq, ddq, columns=base.columns), np.abs(dq) > STANDSTILL
+
+    def mean(squares: Array) -> Array:
+        return np.sum(squares, axis=0, where=moving) / np.maximum(moving.sum(axis=0), 1)
+
+    error = np.maximum(mean(np.sum((W @ covariance) * W, axis=2).T), 0.0)
+    # What uncertain parameters predict is too large by their own error.
+    effort = np.maximum(mean((W @ value).T ** 2) - error, (LEAST_EFFORT * recorded) ** 2)
+    known = moving.any(axis=0) & (effort > 0.0)
+    result = np.sqrt(np.divide(error, effort, out=np.full(robot.n, math.nan), where=known))
+    result[moving.any(axis=0) & ~np.isfinite(error)] = math.inf
+    weight = (moving & known) / np.sqrt(np.maximum(effort * moving.sum(axis=0), 1e-300))
+    rows = W * weight.T[:, :, None]
+    return result, rows.swapaxes(1, 2) @ rows, unlimited

@@ -11,6 +11,7 @@ from ..arrays import Array
 from ..excitation.collision_scene import BodyFrame
 from ..excitation.problem import Known
 from ..excitation.settings import Until
+from ..excitation.trajectory import working_errors
 from ..identification_settings import IdentificationSettings
 from ..model.base_parameters import base_parameters
 from ..model.robot import ElasticRobot, Robot
@@ -18,12 +19,11 @@ from ..payload.payload import expected_mass_sigma, payload_identification
 from ..pipeline.choices import choose_model
 from ..pipeline.estimation import as_asked
 from ..pipeline.observation import observe_so_far
-from ..pipeline.validation import validate_system
 from ..regression.covariance import SECONDS
 from ..regression.estimators import fit, MIXED
-from ..regression.goodness_of_fit import Validation
+from ..regression.goodness_of_fit import validate_system, Validation
 from ..signals.recording import Recording
-from ..verdict import IN_BAND, without_noise, working_errors
+from ..verdict import IN_BAND, without_noise
 
 # Where the parameters add less to what the model leaves, more motion is wasted: of an error that
 # is a third of another one, both together have 5 %.
@@ -112,9 +112,9 @@ def follow(
         )
         q, dq = (np.concatenate([getattr(rows, name) for rows in sampled]) for name in ('q', 'dq'))
         reached = q.min(axis=0), q.max(axis=0), np.abs(dq).max(axis=0)
-        error, goals, _ = working_errors(robot, base, estimate, reached, fitted)
-        left_out = 0.0 if estimate.model_error is None else estimate.model_error
-        products = goals @ (estimate.covariance - left_out)
+        of = estimate.value, estimate.reducible_covariance
+        error, goals, _ = working_errors(robot, base, *of, reached, fitted.moving_effort)
+        products = goals @ of[1]
         # Of normal parameters, the mean and the variance of the squared error.
         mean = np.maximum(np.trace(products, axis1=1, axis2=2), 0.0)
         variance = 2.0 * np.sum(products * products.swapaxes(1, 2), axis=(1, 2))

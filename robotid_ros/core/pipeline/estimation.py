@@ -30,7 +30,12 @@ from ..regression.delays import prepare_without_delay
 from ..regression.estimate import agreement, Estimate
 from ..regression.estimators import add_reference_instruments, fit, MIXED
 from ..regression.observation_system import observe, Observed, Rows, System
-from ..replay.convergence_history import History
+from ..replay.didim import (
+    describe_iteration,
+    fit_with_simulated_instruments,
+    History,
+    identify_closed_loop,
+)
 from ..signals.recording import Recording
 from ..signals.samples import Samples
 from .observation import LogSet, observe_recording, RecordingOrChunks, short_names
@@ -175,8 +180,6 @@ def _fit(
     if not (isinstance(recording, Recording) and isinstance(system, Rows)):
         return system, fit(system, method, iterations), [], None
     if method in SIMULATED:
-        from ..replay.didim import describe_iteration, identify_closed_loop
-
         # The replay knows its delays and takes efforts as recorded.
         result = identify_closed_loop(
             recording, robot, base, replay, samples,
@@ -207,8 +210,6 @@ def _fit(
     try:
         if robot.load_dependent:
             raise ConfigurationError("friction 'load_coulomb' is not simulated")
-        from ..replay.didim import fit_with_simulated_instruments
-
         system, estimate = fit_with_simulated_instruments(
             recording, samples, system, robot, base, replay, iterations
         )

@@ -27,14 +27,13 @@ from ..parameters.plain_friction import plain_friction
 from ..parameters.standard import basic_solution, standard_parameters
 from ..regression.delays import Delays, remove_delay
 from ..regression.estimators import MIXED
-from ..regression.goodness_of_fit import Validation
+from ..regression.goodness_of_fit import validate_samples, validate_system, Validation
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from .choices import choose_model
 from .estimation import check_method, estimate_base_parameters, iterate_friction_load, Progress
-from .observation import longest_log, RecordingOrChunks
+from .observation import longest_log, RecordingOrChunks, validate
 from .results import Identification
-from .validation import validate, validate_samples, validate_system
 
 
 def identify(

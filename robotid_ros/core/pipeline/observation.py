@@ -1,4 +1,4 @@
-"""The rows of a recording: in memory, as triangular factors of its chunks, or of several logs."""
+"""Rows of a recording in memory, of its chunks or of several logs; efforts predicted of it."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -10,11 +10,14 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 
 from ...exceptions import RecordingError, StandstillError
+from ..arrays import Array
 from ..finding_codes import finding
 from ..findings import Finding
+from ..identification_settings import IdentificationSettings
 from ..model.base_parameters import BaseParameters
 from ..model.robot import ElasticRobot, Robot
 from ..regression.delays import prepare_without_delay, remove_delay
+from ..regression.goodness_of_fit import validate_samples, Validation
 from ..regression.model_error import COLUMNS, count_model_error, ModelErrors
 from ..regression.observation_system import (
     BATCHES_PER_CHUNK,
@@ -308,3 +311,27 @@ def split_into_chunks(recording: Recording) -> Iterator[Recording]:
     """Cut a long recording that is in memory."""
     for start in range(0, len(recording.time), CHUNK_SAMPLES):
         yield _measured([recording], slice(start, start + CHUNK_SAMPLES))
+
+
+def validate(
+    recording: RecordingOrChunks, robot: Robot, chi: Array, settings: IdentificationSettings
+) -> Validation:
+    """Predict the torques of a recording, or some of its chunks, with standard parameters (p,)."""
+    if isinstance(recording, Recording):
+        return validate_samples(prepare(recording, robot, settings.signals), robot, chi)
+    sampler, signals = BlockSampler[Validation](), settings.signals
+    for chunk in recording:
+        if not sampler.takes_next():
+            continue
+        try:
+            samples = prepare(chunk, robot, signals)
+        except StandstillError:
+            continue
+        signals = dataclasses.replace(
+            signals, cutoff=samples.cutoff, decimation=samples.decimation
+        )
+        part = validate_samples(samples, robot, chi)
+        sampler.add(part, len(part.time))
+    if not sampler.blocks:
+        raise StandstillError('no joint moves in what is to validate on: choose another part')
+    return Validation.concatenate(sampler.blocks)

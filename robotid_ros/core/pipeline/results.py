@@ -20,7 +20,7 @@ from ..parameters.posterior import draw
 from ..parameters.standard import Standard
 from ..regression.estimate import Estimate
 from ..regression.goodness_of_fit import Validation
-from ..replay.convergence_history import History
+from ..replay.didim import History
 
 
 @dataclasses.dataclass(frozen=True)

@@ -78,6 +78,11 @@ class Estimate(ReadOnlyArrays):
         return self.covariance if self.of_noise is None else self.of_noise
 
     @property
+    def reducible_covariance(self) -> Array:
+        """Covariance (b, b) that more motion reduces: without what the model leaves out."""
+        return self.covariance - (0.0 if self.model_error is None else self.model_error)
+
+    @property
     def sigma(self) -> Array:
         """Standard deviation of each parameter (b,)."""
         return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..arrays import Array, ReadOnlyArrays
 from ..model.base_parameters import BaseParameters
-from ..model.dynamics import inverse_dynamics
+from ..model.dynamics import inverse_dynamics, spring_torque
 from ..model.friction import OF_POSITION
 from ..model.robot import ElasticRobot, INERTIAL, Robot
 from ..signals.samples import Samples
@@ -20,6 +20,7 @@ from .observation_system import decimate, Rows
 
 OFFSET = 'offset'
 RIGID = (*INERTIAL, 'Ia', *OF_POSITION)
+COLUMNS = ('time', 'measured', 'predicted', 'valid')  # of a `Validation`, by sample
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,47 +57,6 @@ def rigid_and_offset(
     return np.array([symbol in RIGID for symbol in symbols]), np.array(offset)
 
 
-def parts_of_samples(
-    samples: Samples, robot: Robot, chi: Array, predicted: Array
-) -> EffortParts | None:
-    """
-    Take apart what standard parameters (p,) predict of samples; None for robots with springs.
-
-    Efforts `predicted` (N, n) are at the samples' full rate, the parts decimated as
-    `validate_samples` decimates the efforts.
-    """
-    if isinstance(robot, ElasticRobot):
-        return None
-    rigid, offset = rigid_and_offset(robot, range(robot.p))
-    still, links = np.zeros_like(samples.q), np.where(rigid, chi, 0.0)
-    gravity = inverse_dynamics(robot, links, samples.q, still, still)
-    inertial = inverse_dynamics(robot, links, samples.q, samples.dq, samples.ddq) - gravity
-    constant = inverse_dynamics(robot, np.where(offset, chi, 0.0), still, still, still)
-    # What is left depends on the direction of motion: friction that grows with the load, too.
-    rest = predicted - gravity - inertial - constant
-    keep = samples.decimation
-    parts = decimate(np.stack([inertial, gravity, rest, constant]), keep)
-    return EffortParts(samples.q[::keep], samples.dq[::keep], *parts)
-
-
-def parts_of_system(
-    system: Rows, robot: Robot, base: BaseParameters, value: Array
-) -> EffortParts | None:
-    """Take apart what base parameters (b,) predict; None where the motion is not known."""
-    if isinstance(robot, ElasticRobot) or system.q is None or system.dq is None:
-        return None
-    if system.W.shape[1:] != (len(system.q), len(base.columns)):
-        return None
-    rigid, offset = rigid_and_offset(robot, base.columns)
-    chi, still = np.zeros(robot.p), np.zeros_like(system.q)
-    chi[base.columns[rigid]] = value[rigid]
-    gravity = inverse_dynamics(robot, chi, system.q, still, still)
-    links, constant, friction = (
-        (system.W[:, :, chosen] @ value[chosen]).T for chosen in (rigid, offset, ~rigid & ~offset)
-    )
-    return EffortParts(system.q, system.dq, links - gravity, gravity, friction, constant)
-
-
 @dataclasses.dataclass(frozen=True)
 class Validation(ReadOnlyArrays):
     """
@@ -122,8 +82,7 @@ class Validation(ReadOnlyArrays):
     @classmethod
     def concatenate(cls, parts: Sequence[Validation]) -> Validation:
         """Concatenate the parts of one motion."""
-        fields = ('time', 'measured', 'predicted', 'valid')
-        columns = {n: np.concatenate([getattr(part, n) for part in parts]) for n in fields}
+        columns = {n: np.concatenate([getattr(part, n) for part in parts]) for n in COLUMNS}
         known = EffortParts.concatenate([part.parts for part in parts])
         return cls(parts[0].joints, parts=known, **columns)
 
@@ -136,6 +95,12 @@ class Validation(ReadOnlyArrays):
     def moving_residual(self) -> Array:
         """The same on the rows where the joint moves, (n,)."""
         return self._residual(self.valid, axis=0)
+
+    @property
+    def moving_effort(self) -> Array:
+        """Root mean square of the measured efforts where the joint moves, (n,) [N·m or N]."""
+        squares = np.sum(self.measured**2, axis=0, where=self.valid)
+        return np.asarray(np.sqrt(squares / np.maximum(self.valid.sum(axis=0), 1)))
 
     def total_residual(self, moving: bool = False) -> float:
         """Return the relative residual of all joints together."""
@@ -176,3 +141,55 @@ class Validation(ReadOnlyArrays):
 
     def _repr_html_(self) -> str:
         return self.table().to_html()
+
+
+def validate_samples(samples: Samples, robot: Robot, chi: Array) -> Validation:
+    """Predict the torques of samples with standard parameters (p,)."""
+    q, dq, ddq, keep, measured = samples.q, samples.dq, samples.ddq, samples.decimation, None
+    tau = inverse_dynamics(robot, chi, q, dq, ddq, successive=True)
+    pair, parts = np.stack([samples.tau, tau]), None
+    if isinstance(robot, ElasticRobot):  # which counts as the measured one at a link
+        pair += spring_torque(robot, chi, q)
+    else:
+        rigid, offset = rigid_and_offset(robot, range(robot.p))
+        still, links = np.zeros_like(q), np.where(rigid, chi, 0.0)
+        gravity = inverse_dynamics(robot, links, q, still, still)
+        inertial = inverse_dynamics(robot, links, q, dq, ddq) - gravity
+        constant = inverse_dynamics(robot, np.where(offset, chi, 0.0), still, still, still)
+        # What is left depends on the direction of motion: friction that grows with the load, too.
+        rest = tau - gravity - inertial - constant
+        each = decimate(np.stack([inertial, gravity, rest, constant]), keep)
+        parts = EffortParts(q[::keep], dq[::keep], *each)
+    tau, predicted = decimate(pair, keep)
+    moving, time = samples.moving[::keep], samples.time[::keep]
+    if samples.measured is not None:
+        measured = samples.measured[::keep]
+    return _trim(Validation(samples.joints, time, tau, predicted, moving, parts), measured)
+
+
+def validate_system(system: Rows, robot: Robot, base: BaseParameters, value: Array) -> Validation:
+    """Compare the torques of a system's rows with those of its base parameters (b,)."""
+    valid, parts = (system.valid if system.moving is None else system.moving).T, None
+    own = system.W.shape[2] == len(base.columns) and not isinstance(robot, ElasticRobot)
+    if own and system.q is not None and system.dq is not None:
+        rigid, offset = rigid_and_offset(robot, base.columns)
+        chi, still = np.zeros(robot.p), np.zeros_like(system.q)
+        chi[base.columns[rigid]] = value[rigid]
+        gravity = inverse_dynamics(robot, chi, system.q, still, still)
+        links, constant, friction = (
+            (system.W[:, :, own] @ value[own]).T for own in (rigid, offset, ~rigid & ~offset)
+        )
+        parts = EffortParts(system.q, system.dq, links - gravity, gravity, friction, constant)
+    pair = system.Y.T, system.predict(value).T
+    return _trim(Validation(system.joints, system.time, *pair, valid, parts), system.measured)
+
+
+def _trim(found: Validation, counted: npt.NDArray[np.bool_] | None) -> Validation:
+    """Leave out what lies before the first and after the last row that is used, and in gaps."""
+    rows = np.ones(len(found.time), dtype=bool) if counted is None else counted.copy()
+    moving = np.flatnonzero(found.valid.any(axis=1))
+    if moving.size:
+        rows[: moving[0]] = rows[moving[-1] + 1 :] = False
+    columns = {name: getattr(found, name)[rows] for name in COLUMNS}
+    parts = None if found.parts is None else found.parts.at(rows)
+    return dataclasses.replace(found, parts=parts, **columns)

@@ -84,7 +84,6 @@ def average_periods(
     return average, 1.0 / step, (place >= 0) & (place < len(mean))
 
 
-ALIKE = 1e-9  # of the largest change of a slope: less on both sides, and they are alike
 # With at least this many short gaps, and this share of the time in them, messages were lost
 # throughout. Otherwise a gap is an interruption, and is left out.
 MIN_GAPS, MIN_SHARE = 10, 0.1
@@ -102,34 +101,10 @@ MIN_CLIPPED_SHARE = 0.001  # share of clipped samples from which a note is worth
 
 
 def interpolate(time: Array, values: Array, at: Array) -> Array:
-    """
-    Interpolate values by piecewise cubics (Akima 1970).
+    """Interpolate values (N, n) at increasing times (N,) by piecewise cubics (Akima 1970)."""
+    from scipy.interpolate import Akima1DInterpolator
 
-    A polynomial's slope at a sample is the mean of those of the straight lines before and after
-    it, each weighted with how much the other side's changes. It is what SciPy's
-    `Akima1DInterpolator` gives, to the last digit but one: results of stored logs stay. Of values
-    (N, n) at increasing times (N,), two at least; `at` (M,) is within them.
-    """
-    step = np.diff(time)[:, None]
-    line = np.diff(values, axis=0) / step
-    if len(time) == 2:
-        return np.asarray(values[:1] + (at - time[0])[:, None] * line)
-    # Two lines more at either end, by parabolas.
-    before = [2.0 * line[0] - line[1], 3.0 * line[0] - 2.0 * line[1]]
-    after = [2.0 * line[-1] - line[-2], 3.0 * line[-1] - 2.0 * line[-2]]
-    lines = np.vstack([before[1], before[0], line, after[0], after[1]])
-    change = np.abs(np.diff(lines, axis=0))
-    weight = change[2:] + change[:-2]
-    slope = 0.5 * (lines[3:] + lines[:-3])
-    known = weight > ALIKE * weight.max(initial=0.0)
-    mean = change[2:] * lines[1:-2] + change[:-2] * lines[2:-1]
-    slope[known] = mean[known] / weight[known]
-    place = np.clip(np.searchsorted(time, at, side='right') - 1, 0, len(step) - 1)
-    share = (at - time[place])[:, None]
-    h, first, last, mid = step[place], slope[place], slope[place + 1], line[place]
-    cubic = (first + last - 2.0 * mid) / h**2
-    square = (3.0 * mid - 2.0 * first - last) / h
-    return np.asarray(values[place] + share * (first + share * (square + share * cubic)))
+    return np.asarray(Akima1DInterpolator(time, values)(at))
 
 
 def bridged_gap(

@@ -172,7 +172,7 @@ def read_present_run(
     tracking errors, how well efforts are predicted (0 where a joint does not move), and the motion
     with feed-forward. A motion that was recorded too poorly is a `RobotIdError`.
     """
-    from ...core.pipeline.validation import validate
+    from ...core.pipeline.observation import validate
 
     robot = model.robot
     found = validate(log.recording(), robot, model.chi, settings)

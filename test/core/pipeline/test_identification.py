@@ -12,7 +12,7 @@ from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.robot import INERTIAL
 from robotid_ros.core.parameters.standard import basic_solution
 from robotid_ros.core.pipeline.identification import identify
-from robotid_ros.core.pipeline.validation import validate
+from robotid_ros.core.pipeline.observation import validate
 from robotid_ros.core.regression.delays import prepare_without_delay
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import Rows

@@ -8,8 +8,11 @@ import pytest
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.dynamics import inverse_dynamics
-from robotid_ros.core.pipeline.validation import validate_samples, validate_system
-from robotid_ros.core.regression.goodness_of_fit import Validation
+from robotid_ros.core.regression.goodness_of_fit import (
+    validate_samples,
+    validate_system,
+    Validation,
+)
 from robotid_ros.core.regression.observation_system import observe
 from robotid_ros.core.signals.samples import Samples
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import servo_plant
 
-from robotid_ros.core.replay.commanded import _servo_arm
-from robotid_ros.core.replay.commanded_logs import commanded_log, make_windows
+from robotid_ros.core.replay.commanded import _servo_arm, commanded_log, make_windows
 from robotid_ros.core.replay.direct_model import mean_sign
 from robotid_ros.core.replay.servo_fit import ServoProblem
 from robotid_ros.core.replay.servo_simulation import batch_mean_sign, simulate_servos, Windows
