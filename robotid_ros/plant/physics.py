@@ -53,15 +53,9 @@ class Physics:
     stiffness, a rotor turns the link through a spring; friction, offset, ripple and rotor inertia
     are the rotor's.
 
-    Parameters
-    ----------
-    urdf : text of the robot description that other nodes use
-    settings : what the true robot has in addition; a ConfigurationError where it does not fit
-    joints : controlled joints, the order of every array here; empty: all movable ones
-    locked : positions of joints that are fixed
-    motors : names of the motors of elastic joints in the joint states, by joint; left out: the
-        joint's with '_motor' behind it
-
+    The URDF is the text that other nodes use; a ConfigurationError where settings do not fit it.
+    Every array has the order of the controlled joints, by default all that can move; others are
+    locked. Motors of elastic joints are called as given, by joint, else with '_motor' behind it.
     """
 
     def __init__(

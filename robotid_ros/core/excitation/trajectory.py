@@ -329,11 +329,7 @@ def point_to_point(
     """
     Move from rest to rest on one quintic, `q = q0 + (q1 − q0)(10 s³ − 15 s⁴ + 6 s⁵)`.
 
-    Parameters
-    ----------
-    start, goal : (n,) [rad or m]
-    velocity, acceleration : (n,) bounds [rad/s, rad/s² or m]; the duration follows from them
-
+    The duration follows from the bounds (n,) of velocity and acceleration.
     """
     ends = np.array([start, goal], dtype=float)
     distance = np.abs(ends[1] - ends[0])

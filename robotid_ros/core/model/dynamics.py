@@ -31,14 +31,8 @@ def drive_columns(
     Yield joint, column and values (N,) of rotor inertias, friction, springs and couplings.
 
     For elastic joints these rows hold link and motor separately: `robot.add_link_rows` then adds
-    the link rows to the motor rows.
-
-    Parameters
-    ----------
-    q, dq, ddq : (N, n)
-    loads : (N, n) torques that the joints transmit to the links [N·m or N]; None: none
-    successive : whether these are samples of one motion, whose path friction may remember
-
+    the link rows to the motor rows. Loads (N, n) are torques that the joints transmit to the links
+    [N·m or N]; of `successive` samples of one motion friction may remember the path.
     """
     for drive in moving:
         columns = [] if drive.inertia is None else [(drive.inertia, drive.turn(ddq))]
@@ -217,15 +211,8 @@ def mass_matrix(robot: Robot, chi: Array, q: Array) -> Array:
     """
     Mass matrix with rotor inertias and couplings, also of parameters that no body has.
 
-    Parameters
-    ----------
-    chi : (p,) standard parameters
-    q : (n,) or (N, n) positions
-
-    Returns
-    -------
-    (n, n) or (N, n, n) [kg·m², kg·m, kg], in the order of `robot.joints`
-
+    Of standard parameters (p,) and positions (n,) or (N, n): (n, n) or (N, n, n), in the order of
+    `robot.joints` [kg·m², kg·m, kg].
     """
     poses, n = np.atleast_2d(np.asarray(q, dtype=float)), robot.n
     # What a unit acceleration of each joint takes, and what none does.

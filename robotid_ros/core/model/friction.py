@@ -260,12 +260,8 @@ class FrictionTerm:
         """
         Return a column (N,) of the observation matrix for each of the term's parameters.
 
-        Parameters
-        ----------
-        q, dq : (N,) position and velocity of the joint [rad, rad/s or m, m/s]
-        load : (N,) torque that the joint transmits to the links [N·m or N]; None: none
-        successive : whether the rows are samples of one motion, so that its path is known
-
+        Of position and velocity of the joint (N,), and the torque that it transmits to the links
+        (N,); where the rows are `successive` samples of one motion, its path is known.
         """
         if successive and self.kind.of_path is not None:
             return self.kind.of_path(q, dq, self.constants)

@@ -74,19 +74,11 @@ DRIVES = {
 
 def build_robot(urdf: str, settings: RobotSettings) -> Robot:
     """
-    Build the robot from its description and configuration.
+    Build the robot from the text of its description and configuration.
 
-    Parameters
-    ----------
-    urdf : the URDF's text
-    settings : which joints, which model
-
-    Raises
-    ------
-    ModelError : the URDF is malformed, without inertials, or has joints that cannot be handled
-    UnknownNameError : a joint, friction term or constant that does not exist
-    ConfigurationError : an array of the wrong length, an impossible coupling
-
+    ModelError: the URDF is malformed, without inertials, or has joints that cannot be handled;
+    UnknownNameError: a joint, friction term or constant that does not exist; ConfigurationError:
+    an array of the wrong length, an impossible coupling.
     """
     urdf, assumed = with_inertials(urdf, settings.mass)
     root = parse_urdf(urdf)
@@ -513,20 +505,9 @@ def with_inertials(urdf: str, mass: float) -> tuple[str, tuple[Finding, ...]]:
     Share the mass of a robot out between its links, where the description gives them none.
 
     Each becomes a rod from its joint to the middle of those that it carries. Parameters that a
-    motion determines do not depend on it; efforts of a motion that is designed with it do.
-
-    Parameters
-    ----------
-    mass : of the whole robot, its base included, by the data sheet [kg]; 0: unknown
-
-    Returns
-    -------
-    The text, the same where a moving link has a mass or that of the robot is unknown, and notes
-
-    Raises
-    ------
-    ModelError : malformed
-
+    motion determines do not depend on it; efforts of a motion that is designed with it do. The
+    mass is that of the whole robot, its base included, by the data sheet [kg]; 0: unknown. Returns
+    the text, the same where a moving link has a mass or that of the robot is unknown, and notes.
     """
     if not 0.0 < mass < np.inf:
         return urdf, ()

@@ -97,19 +97,11 @@ class DriftMonitor:
     where two parts of these rows show one value of it, each by evidence of its own: the first one
     lasts longer than a push.
 
-    Parameters
-    ----------
-    robot, settings : a rigid one; memory, tolerance, significance, durations
-    standard, sigma : (p,) identified parameters, others zero; their σ, 0 where not known
-    residual : (n,) root mean square of the efforts that the identification left [N·m or N]
-    cutoff : of the causal filter of positions and efforts [Hz]
-    standstill : joints slower than this are at rest [rad/s or m/s]
-
-    Attributes
-    ----------
-    followed, changes : the m parameters; what was told and lasts, by group
-    last_motion : (n,) when each joint last moved [ns]; where it never did, the first stamp
-
+    Of identified parameters (p,), others zero, of a rigid robot, with their σ, 0 where not known,
+    and the root mean square of the efforts (n,) that the identification left [N·m or N]; of the
+    cut-off of the causal filter of positions and efforts [Hz]; joints slower than `standstill` are
+    at rest. `followed` are the m parameters, `changes` what was told and lasts, by group,
+    `last_motion` (n,) when each joint last moved [ns]; where it never did, the first stamp.
     """
 
     def __init__(

@@ -47,16 +47,10 @@ class MomentumObserver:
     the trapezoidal rule, and r⁺ = a r + (1 − a) mean(τ_ext) with a = e^(−K h) follows it. That is
     dr/dt = K (τ_ext − r) exactly where τ_ext is constant over a step of any length.
 
-    A drive at standstill has any friction between those of the slowest motions either way. r takes
-    that of its last direction; how much more or less it may be passes the same filter.
-
-    Parameters
-    ----------
-    model : with the identified parameters
-    gain : K of all joints or of each [1/s]; ConfigurationError: the wrong number of them
-    standstill : drives that are slower are at standstill [rad/s or m/s]
-    resolution : time within which a change of direction is known, by the filter of the signals [s]
-
+    A drive at standstill, slower than that speed, has any friction between those of the slowest
+    motions either way. r takes that of its last direction, whose change is known within a
+    resolution [s] by the filter of the signals; how much more or less it may be passes the same
+    filter. ConfigurationError: neither one gain K [1/s] nor one a joint.
     """
 
     def __init__(
@@ -167,17 +161,9 @@ class ExternalEffort(NamedTuple):
 
 class ExternalEffortEstimator:
     """
-    Follows joint states; the same live and on recordings.
+    Follows joint states by identified parameters; the same live and on recordings.
 
-    Parameters
-    ----------
-    model : with the identified parameters
-    standstill : speed below which a joint is at standstill [rad/s or m/s]
-
-    Raises
-    ------
-    ConfigurationError : the wrong number of gains
-
+    Joints slower than `standstill` are at rest. ConfigurationError: the wrong number of gains.
     """
 
     def __init__(self, model: RobotDynamics, settings: ContactSettings, standstill: float):
@@ -322,15 +308,7 @@ class ContactDetector:
     """
     Compares external efforts with thresholds, one sample after another.
 
-    Parameters
-    ----------
-    thresholds : where friction is known; what it may hide is added to them
-
-    Attributes
-    ----------
-    threshold : (n,) of the last sample, in the direction of its external effort [N·m or N]
-    contact : the last one, or None
-
+    Thresholds are those where friction is known; what it may hide is added to them.
     """
 
     def __init__(self, joints: Sequence[str], thresholds: ContactThresholds):
@@ -338,7 +316,7 @@ class ContactDetector:
         self._quiet_since = self._last = 0
         # Of the last sample, in the direction of its external effort [N·m or N].
         self.threshold: Array = np.full(len(joints), np.inf)
-        self.contact: Contact | None = None  # the last one
+        self.contact: Contact | None = None
 
     def take(self, seen: ExternalEffort) -> bool:
         """Take in one sample; return whether a contact began or ended."""
@@ -365,19 +343,10 @@ class ExternalWrench:
     Estimates the wrench that acts on the robot at a frame.
 
     τ_ext = Jᵀ w, weighted by what is unknown of each joint's effort and regularised by the size
-    that wrenches are expected to have: the mean of w for Gaussian τ_ext and w. What a posture or
-    the number of joints leaves open stays near zero, with a σ near the expected size.
-
-    Parameters
-    ----------
-    model : with the robot's kinematics
-    frame : its name; empty: the last body
-    force, torque : expected size of the wrench [N, N·m]
-
-    Raises
-    ------
-    UnknownNameError : the robot has no such frame
-
+    that wrenches are expected to have, force [N] and torque [N·m]: the mean of w for Gaussian
+    τ_ext and w. What a posture or the number of joints leaves open stays near zero, with a σ near
+    the expected size. Without a name the frame is the last body. UnknownNameError: there is no
+    such.
     """
 
     def __init__(self, model: RobotDynamics, frame: str, force: float, torque: float):

@@ -95,23 +95,11 @@ def identify_at_sensor(
     motion: SensorMotion, wrench: Array, gravity: Array, frame: str, sign: float = ACTION
 ) -> SensedBody:
     """
-    Find what hangs at a sensor from a motion or from poses.
+    Find what hangs at a sensor from a motion or from poses, of wrenches (N, 6) [N, N·m].
 
     σ are of weighted least squares, by the residuals of forces and of torques and by how much
-    successive ones correlate.
-
-    Parameters
-    ----------
-    motion, wrench : of successive instants, (N, 6) [N, N·m]
-    gravity : (3,) in the root frame as described; its direction is found anew where the weight
-        stands out
-    frame : name of the sensor's
-    sign : `ACTION` or `REACTION`
-
-    Raises
-    ------
-    RecordingError : the poses do not determine the result; names what
-
+    successive ones correlate. The direction of gravity (3,), in the root frame, is found anew
+    where the weight stands out. RecordingError: the poses do not determine the result; names what.
     """
     N = len(wrench)
     if N < LEAST_ROWS:

@@ -163,22 +163,9 @@ def payload_from_recordings(
     """
     Find a payload from a recording with it and one without it, or the identified arm.
 
-    Parameters
-    ----------
-    empty : recording, its successive chunks, or what was identified from one
-    settings : how each is identified
-    progress : called with the name of each step
-    frame : of the description, fixed to the link that carries it; '': that of the last joint
-
-    Returns
-    -------
-    The payload in this frame, and findings on the recordings and on it
-
-    Raises
-    ------
-    RecordingError : a recording cannot be used; says which
-    UnknownNameError, ConfigurationError : there is no such frame, or the models differ
-
+    Returns it in a frame of the description that is fixed to the link that carries it, '': that of
+    the last joint, and findings on the recordings and on it. RecordingError: a recording cannot be
+    used; UnknownNameError, ConfigurationError: there is no such frame, or the models differ.
     """
     robot.check_no_mimic_joints('identifying a payload')
     robot = robot.elastic or robot
@@ -247,17 +234,9 @@ def identify_payload(
     A payload adds its π to the standard parameters of its link: χ_b' − χ_b = A_link π, weighted
     as if residuals were white; σ count them as they are. Of a π that no body can have the
     nearest one that a body has is taken, by the same weights. Friction and offsets may change
-    between the sessions: base parameters that hold nothing else are left out.
-
-    Parameters
-    ----------
-    robot, base : what both were identified with
-    carrier : where it is, and the frame of the result; None: the last joint's
-
-    Raises
-    ------
-    ConfigurationError : the estimates are of other parameters
-
+    between the sessions: base parameters that hold nothing else are left out. The carrier is where
+    it is, and the frame of the result; None: the last joint's. ConfigurationError: the estimates
+    are of other parameters.
     """
     if not empty.names == loaded.names == base.names:
         raise ConfigurationError(
@@ -341,18 +320,9 @@ def identify_drive_gains(
 
     Of each joint, v_j = (W_j χ_b + W_Lj χ_L)/g_j, the payload's torque W_L χ_L being zero in the
     session without it: its coefficient is 1/g_j. That of W_j is free, and friction may change
-    between the sessions. Noise of the effort, on the left side, causes no bias.
-
-    Parameters
-    ----------
-    robot : its own drive gains do not matter
-    empty, loaded : motions without and with the payload
-    payload : χ_L (10,), `XX XY XZ YY YZ ZZ MX MY MZ M` at the frame of the last joint
-
-    Raises
-    ------
-    RecordingError : a recording cannot be used, or a joint does not feel the payload
-
+    between the sessions. Noise of the effort, on the left side, causes no bias. χ_L (10,) is
+    `XX … M` at the frame of the last joint; the robot's own drive gains do not matter.
+    RecordingError: a recording cannot be used, or a joint does not feel the payload.
     """
     robot = dataclasses.replace(robot, drive_gain=np.ones(robot.n))
     base, settings = base_parameters(robot), settings or SignalSettings()

@@ -314,17 +314,9 @@ def fit_with_instruments(
 
     A deflection is a small difference of two encoders, and in least squares its noise correlates
     with itself: every spring is estimated softer than it is. In Z the deflection that the link's
-    torque predicts, −(W χ − W_K K)/K, replaces the measured one, until it converges.
-
-    Parameters
-    ----------
-    estimate : by least squares, the initial one
-
-    Returns
-    -------
-    The system with its instruments, and the estimate; both as given where noise is too small to
-    matter, or where a stiffness is not found positive
-
+    torque predicts, −(W χ − W_K K)/K, replaces the measured one, until it converges. Returns the
+    system with its instruments, and the estimate; both as given, by least squares, where noise is
+    too small to matter, or where a stiffness is not found positive.
     """
     if estimate.residual[robot.elastic_joints].max() < HARMLESS:
         return system, estimate

@@ -300,13 +300,7 @@ def folds(q: Array, dq: Array, used: npt.NDArray[np.bool_]) -> npt.NDArray[np.bo
 
     A block of time is like its neighbours, and a term that only interpolates predicts it well;
     another motion is faster, slower, or elsewhere (Roberts et al. 2017). The positions' directions
-    are the first two principal ones.
-
-    Parameters
-    ----------
-    q, dq : (N, n) of the rows
-    used : (N,) rows to be divided
-
+    are the first two principal ones. Of q, dq (N, n), the rows that are used are divided.
     """
     place = np.flatnonzero(used)
     time = np.zeros(len(q), dtype=int)

@@ -319,17 +319,10 @@ def identify_commanded(
 
     Closed-loop output error on positions ('cloe') of short windows, whose initial states are
     estimated too. No torque is measured: all are in proportion to the bodies, those of the
-    description, or to a mass that is known. A RecordingError where a recording cannot be used, a
-    ConfigurationError where the robot has parts that are not simulated here, or no inertials, a
-    DivergenceError where the model does not follow the log.
-
-    Parameters
-    ----------
-    recordings : with commanded positions as their reference; the last one carries a known mass
-    prior_spread : relative standard deviation of the description's bodies, where they are free
-    free_bodies : whether each body has a scale of its own, with that spread
-    known_mass : what fixes the scale of all torques, and so of all bodies together
-
+    description, or to a mass that is known, which the last recording carries. Bodies that are free
+    have each a scale of its own, with that relative spread. A RecordingError where a recording
+    cannot be used, a ConfigurationError where the robot has parts that are not simulated here, or
+    no inertials, a DivergenceError where the model does not follow the log.
     """
     robot.check_no_mimic_joints('an identification from commands')
     if isinstance(robot, ElasticRobot) or robot.elastic is not None or robot.couplings:

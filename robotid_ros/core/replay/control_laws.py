@@ -242,17 +242,10 @@ def make_control_law(
     controller: Controller, joints: tuple[str, ...], drive_gain: Array
 ) -> ControlLaw:
     """
-    Return the control law that a recorded controller followed.
+    Return the control law that a recorded controller followed, of drive gains g_τ (n,).
 
-    Parameters
-    ----------
-    drive_gain : (n,) torque per unit of effort, g_τ
-
-    Raises
-    ------
-    UnknownNameError : there is no law for controllers of this type
-    ControllerError : it does not command efforts, or gains of a joint are missing
-
+    UnknownNameError: there is no law for controllers of this type; ControllerError: it does not
+    command efforts, or gains of a joint are missing.
     """
     if controller.type not in LAWS:
         raise UnknownNameError('control law', controller.type, tuple(LAWS))

@@ -287,20 +287,9 @@ def didim(replay: ReplayProblem, chi: Array, progress: Progress | None = None) -
     Identify by closed-loop output error on the torque (DIDIM eq. 44-48), or by `replay.method`.
 
     Every fit has the prior of `prior_distribution`: what the motion does not excite stays there.
-
-    Parameters
-    ----------
-    chi : (p,) standard parameters to start from, see `initial_parameters`
-
-    Returns
-    -------
-    the last fit, its system, and the history
-
-    Raises
-    ------
-    DivergenceError : the simulation or the iteration does not converge, and what could be
-        simulated does not explain the torque; it holds the last good estimate
-
+    It starts from standard parameters χ (p,), see `initial_parameters`. DivergenceError:
+    simulation or iteration do not converge, and what could be simulated does not explain the
+    torque; it holds the last good estimate.
     """
     report = progress or (lambda _: None)
     replay = dataclasses.replace(replay, a_priori_inertia=estimate_a_priori_inertia(replay))
@@ -415,18 +404,9 @@ def identify_closed_loop(
     """
     Identify from torque, reference and control law; by 'oe' from torque and positions.
 
-    Parameters
-    ----------
-    recording : with efforts, the reference (or its trajectory) and the controller
-    samples : measured motion; for comparison, for the initial parameters 'idim', and for methods
-        that fit positions
-    method : 'didim', 'clie', 'cloe' or 'oe', see `simulated_observation`
-
-    Raises
-    ------
-    ControllerError, RecordingError : the recording does not hold what is needed
-    DivergenceError : no convergence; it holds the last good estimate
-
+    Methods are 'didim', 'clie', 'cloe' and 'oe', see `simulated_observation`. Samples are the
+    measured motion, for comparison, for the initial parameters 'idim', and for methods that fit
+    positions. Raises as `make_replay_problem` and `didim`.
     """
     if method == 'oe' and samples is not None:
         replay = make_open_loop_problem(samples, robot, base, settings)

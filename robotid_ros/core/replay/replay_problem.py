@@ -232,19 +232,11 @@ def make_replay_problem(
     samples: Samples | None = None,
 ) -> ReplayProblem:
     """
-    Collect what a closed-loop method needs of a recording.
+    Collect what a closed-loop method needs of a recording: efforts, reference, controller.
 
-    Parameters
-    ----------
-    recording : with efforts, the reference (or its trajectory) and the controller
-    settings : of the replay; a control law given there replaces the recorded one
-    samples : measured motion, for comparison only, or None
-
-    Raises
-    ------
-    ControllerError, UnknownNameError : the control law is not known
-    RecordingError : there is no reference
-
+    A control law of the settings replaces the recorded one; samples are the measured motion, for
+    comparison only. ControllerError, UnknownNameError: the control law is not known;
+    RecordingError: there is no reference.
     """
     recording = recording.select(robot.joints)
     controller, given = recording.controller, settings.law and settings.rate and settings.gains

@@ -129,17 +129,9 @@ def linearise(
 
     Errors are relative: of the simulated output, ‖y − y_s‖ over ‖y‖, or over the distance of
     positions from their reference, of all rows, which alone simulations compare by; and of the
-    torque, ‖τ − τ_s‖/‖τ‖ of the rows that are fitted, zero where it is the input.
-
-    Parameters
-    ----------
-    replay : with its method and the prior
-    simulation : with standard parameters `chi` (p,) and gains times `gain_scale` (n,)
-
-    Raises
-    ------
-    RecordingError : the method needs positions that were not measured
-
+    torque, ‖τ − τ_s‖/‖τ‖ of the rows that are fitted, zero where it is the input. The simulation
+    is of standard parameters χ (p,) and gains times a scale (n,). A RecordingError where the
+    method needs positions that were not measured.
     """
     value = replay.base.of(chi)
     if replay.method == 'didim':

@@ -184,19 +184,10 @@ def simulate(
     """
     Integrate the closed loop from the reference's start, at rest relative to it (DIDIM IV).
 
-    Parameters
-    ----------
-    desired : (K, n) reference at each update
-    external : (K, n) known torque or force that acts besides the controller's, or None
-    integrator : key of `INTEGRATORS`, or 'auto', see `quickest`
-    step : longest integration step [s]
-    restart : updates after which the state is that of the reference again; 0: never
-    delay : updates until a torque acts
-
-    Raises
-    ------
-    DivergenceError : the robot leaves its reference, or the state is not finite
-
+    Of the reference at each update, and what known torque acts (K, n) besides the controller's;
+    the integrator is a key of `INTEGRATORS`, or 'auto', see `quickest`, its longest step in [s].
+    After so many updates a restart takes the state of the reference again, 0: never; after others,
+    the delay, a torque acts. DivergenceError: the robot leaves its reference, or is not finite.
     """
     if integrator not in (*INTEGRATORS, 'auto'):
         raise UnknownNameError('integrator', integrator, (*INTEGRATORS, 'auto'))

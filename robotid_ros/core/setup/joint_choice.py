@@ -347,17 +347,9 @@ def select_joints(
     Choose the joints to identify and the positions of the others, where not configured.
 
     Joints that moved are identified, those at rest are locked where they stood, those that were
-    not recorded at the URDF's zero, clipped into the limits.
-
-    Parameters
-    ----------
-    recorded : position range of each recorded joint that has efforts
-    left_out : position range of joints that were recorded without efforts
-
-    Raises
-    ------
-    ModelError : no joint of the description was recorded, or none moved, or one without efforts
-
+    not recorded at the URDF's zero, clipped into the limits. Of position ranges of joints that
+    were recorded with efforts, and left out, without. ModelError: no joint of the description was
+    recorded, or none moved, or one without efforts.
     """
     tree, seen = JointTree(urdf), left_out or {}
     names, followers = tree.movable, tree.mimics

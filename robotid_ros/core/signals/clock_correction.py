@@ -42,18 +42,11 @@ def undo_clock_jumps(
     stamp: Array, received: Array, position: Array, before: float = 0.0
 ) -> tuple[Array, npt.NDArray[np.bool_], npt.NDArray[np.float64], list[Finding]]:
     """
-    Join the parts of a recording whose clock was set, by the times of reception.
+    Join the parts of a recording whose clock was set, by the times of reception (N,) [s].
 
-    Parameters
-    ----------
-    stamp, received : (N,) [s]
-    position : (N, n); where it jumps with the clock, the robot was put somewhere else
-    before : duration of the recording before these samples, for the notes [s]
-
-    Returns
-    -------
-    (N,) stamps on the first part's clock, (N,) which to keep, the jumps taken back [s], and notes
-
+    Where positions (N, n) jump with the clock, the robot was put somewhere else. Notes count from
+    `before` these samples [s]. Returns stamps (N,) on the first part's clock, which of them to
+    keep, the jumps taken back [s], and notes.
     """
     # The parts between outliers and clock jumps that are long enough to be used.
     step = np.diff(stamp)

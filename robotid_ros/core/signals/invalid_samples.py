@@ -204,18 +204,7 @@ def refuse_derived_efforts(
 
     Those of all joints that move are positions, velocities or accelerations times constants, or
     one of them is a copy. That one alone is a multiple proves nothing: a light joint may have
-    hardly more than viscous friction.
-
-    Parameters
-    ----------
-    position, effort, velocity : (N, n) in rows that are evenly spread; velocities where measured
-    rate : of the rows [Hz], 0 where it is unknown
-    where : the efforts are from, for the message
-
-    Raises
-    ------
-    RecordingError : the efforts are no torques
-
+    hardly more than viscous friction. Rows (N, n) are evenly spread, of a rate [Hz], 0: unknown.
     """
     if len(position) < MIN_ROWS:
         return

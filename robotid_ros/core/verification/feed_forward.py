@@ -37,14 +37,9 @@ def with_feed_forward(motion: Waypoints, robot: Robot, chi: Array, period: float
     Add the efforts that standard parameters predict, and the points that these need.
 
     The path stays the same: a quintic between points of a quintic is that quintic. Friction is
-    that of the wanted velocities; where a joint turns round, it changes within one update.
-
-    Parameters
-    ----------
-    motion : with rests, see `with_rests`
-    robot, chi : model and standard parameters (p,); efforts have the unit of the commands
-    period : of the controller's updates [s]
-
+    that of the wanted velocities; where a joint turns round, it changes within one update. The
+    motion has rests, see `with_rests`, χ are standard parameters (p,), efforts have the unit of
+    the commands, and the period is that of the controller's updates [s].
     """
     # Along the rests the effort grows and goes in a straight line.
     edges, time = _updates(motion, period, rests=True)

@@ -291,20 +291,12 @@ def propose_gains(
 
     Each joint gets the largest bandwidth at which its own loop, the others' open or stiff, keeps
     both margins; then all together as large a share of it as keeps them at once, and lets the
-    simulated robot neither swing at rest nor saturate its drives.
+    simulated robot neither swing at rest nor saturate its drives. Poses (N, n) are of its work,
+    the motion is at the controller's updates, from rest to rest; the delay, between a command and
+    its effort, is that of a recording [s], None: `PERIODS_OF_DELAY`.
 
-    Parameters
-    ----------
-    robot, chi : model and physically consistent standard parameters (p,)
-    controller : that commands efforts, with its rate and its present gains
-    poses, motion : (N, n) of the robot's work; at the controller's updates, from rest to rest
-    wanted : ω_n, ζ, and how far gains may change
-    delay : between a command and its effort, as recorded [s]; None: `PERIODS_OF_DELAY`
-    resolution : counts of the encoders (n,) [rad or m]
-
-    ControllerError: no body that can exist has these parameters, or the control law is unknown;
-    DivergenceError: the simulation diverges with the present gains.
-
+    ControllerError: no body that can exist has these parameters χ (p,), or the control law is
+    unknown; DivergenceError: the simulation diverges with the present gains.
     """
     law = make_control_law(controller, robot.joints, robot.drive_gain)
     joints, rate = robot.joints, controller.rate

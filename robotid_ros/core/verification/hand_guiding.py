@@ -21,15 +21,10 @@ class HandGuiding:
 
     `τ = (1 − s) τ_held + s (g(q) − k z(q)) − D dq`: the share s of the model grows from 0 to 1
     without a step, D is the joints' inertia over a time, and z how far a joint is in the margin
-    before a limit, where `k = J ω²` stops it and `2 J ω` brakes what moves further in.
-
-    Parameters
-    ----------
-    robot, chi : model and standard parameters (p,); ConfigurationError: a link without mass
-    q : (n,) where it begins [rad or m]; damping and springs are those of its inertia there
-    damping_time : in which the speed after a push dies away [s]
-    margin, effort_share : before the position limits [rad or m]; of the effort limits to be used
-
+    before a limit, where `k = J ω²` stops it and `2 J ω` brakes what moves further in. J is the
+    inertia where it begins (n,). The speed after a push dies away in the damping time [s], margins
+    are before the position limits [rad or m], and a share of the effort limits is used.
+    ConfigurationError: a link has no mass.
     """
 
     def __init__(
