@@ -137,7 +137,7 @@ def _sentence(text: str) -> str:
 
 def findings() -> str:
     """Return every code of a finding: what was seen, what it means, why it matters, what to do."""
-    from robotid_ros.core.finding_codes import CODES
+    from robotid_ros.core.findings import CODES
 
     lines = [
         '# Findings',

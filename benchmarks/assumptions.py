@@ -14,8 +14,7 @@ from disturbances import clean, DISTURBANCES, OF_RESIDUAL, OF_SEVERAL, Plant, Ru
 
 from robotid_ros.core.diagnostics.assumptions import data_warnings, NOTEWORTHY
 from robotid_ros.core.diagnostics.plausibility import FittedModel
-from robotid_ros.core.finding_codes import render, select
-from robotid_ros.core.findings import Finding
+from robotid_ros.core.findings import Finding, render, select
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.pipeline.choices import choose_model
 from robotid_ros.core.pipeline.estimation import estimate_base_parameters

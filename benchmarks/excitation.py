@@ -34,7 +34,7 @@ from robotid_ros.core.excitation.settings import (
     ValidationSettings,
     Workspace,
 )
-from robotid_ros.core.finding_codes import render
+from robotid_ros.core.findings import render
 from robotid_ros.core.model import build_robot, Robot, RobotSettings
 
 # Largest figures, by row: condition number, and CPU time [yardsticks]; or the one of the row.

@@ -20,7 +20,7 @@ from common import command_line, ROOT, verdict
 from fleet_bags import BROKEN, DRIFTS, PAYLOAD, robot_name, SIGN, TYPES, write_fleet
 import numpy as np
 
-from robotid_ros.core.finding_codes import select
+from robotid_ros.core.findings import select
 from robotid_ros.core.pipeline.observation import LogSet, observe_recording
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.files.bags import open_recording

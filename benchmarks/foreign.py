@@ -37,7 +37,7 @@ import pinocchio
 from scipy.linalg import qr
 from scipy.signal import butter, sosfiltfilt
 
-from robotid_ros.core.finding_codes import render
+from robotid_ros.core.findings import render
 from robotid_ros.core.model.dynamics import regressor
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.pipeline.results import Identification

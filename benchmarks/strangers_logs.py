@@ -29,7 +29,7 @@ from log_rows import Row, ROWS
 import numpy as np
 
 from robotid_ros.cli.main import main as robotid
-from robotid_ros.core.finding_codes import render
+from robotid_ros.core.findings import render
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.pipeline.results import Identification
 from robotid_ros.exceptions import RobotIdError

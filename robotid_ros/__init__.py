@@ -23,8 +23,7 @@ _NAMES = {
     ),
     'simulated_session': ('simulate',),
     'files.collect_results': ('save',),
-    'core.finding_codes': ('render',),
-    'core.findings': ('Finding', 'Severity'),
+    'core.findings': ('Finding', 'render', 'Severity'),
     'core.model.robot': ('Robot',),
     'core.signals.recording': ('Recording',),
     'core.pipeline.results': ('Identification',),
@@ -38,8 +37,7 @@ __all__ = ['__version__', *_MODULES]
 
 if TYPE_CHECKING:
     from .core.excitation.design import Design as Design
-    from .core.finding_codes import render as render
-    from .core.findings import Finding as Finding, Severity as Severity
+    from .core.findings import Finding as Finding, render as render, Severity as Severity
     from .core.model.robot import Robot as Robot
     from .core.pipeline.results import Identification as Identification
     from .core.regression.goodness_of_fit import Validation as Validation

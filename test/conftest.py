@@ -8,8 +8,7 @@ from hypothesis import HealthCheck, settings
 from loopback import LOOPBACK
 import pytest
 
-from robotid_ros.core.finding_codes import render
-from robotid_ros.core.findings import Finding
+from robotid_ros.core.findings import Finding, render
 from robotid_ros.nodes.demo.node_processes import claim_domain, release_domain
 
 # The same examples in every run, so that a suite that passed passes; one that takes long on a busy

@@ -11,7 +11,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from robotid_ros.core.finding_codes import NAMES
+from robotid_ros.core.findings import NAMES
 
 PACKAGE = 'robotid_ros'
 ROOT = Path(str(resources.files(PACKAGE)))
@@ -24,7 +24,7 @@ ROS = re.compile(
 # From the bottom to the top: a module imports from its own layer and from those below it.
 LAYERS = (
     *('exceptions', 'settings'),
-    *('core.findings', 'core.finding_codes'),
+    'core.findings',
     *('core.arrays', 'core.model'),
     *('core.excitation.settings', 'core.excitation.trajectory', 'core.excitation'),
     *('core.signals', 'core.identification_settings', 'core.regression', 'core.diagnostics'),
@@ -153,7 +153,7 @@ def test_core_knows_no_ros(part: str) -> None:
 
 # What users read: only there findings become text.
 EDGES = (
-    *('cli', 'nodes', 'library', 'core.pipeline.results', 'core.finding_codes'),
+    *('cli', 'nodes', 'library', 'core.pipeline.results', 'core.findings'),
     *('files.report', 'files.export', 'files.verdict_text', 'files.configuration_text'),
     *('files.results', 'files.trajectory_file'),
     *('fleet.session', 'fleet.report'),
@@ -166,7 +166,7 @@ def test_only_edges_render_findings() -> None:
         f'{path.relative_to(ROOT)}:{line} {name}'
         for path in MODULES
         for line, name in imported(path)
-        if f'{PACKAGE}.core.finding_codes' in name and name.rpartition('.')[2] in TEXTS
+        if f'{PACKAGE}.core.findings' in name and name.rpartition('.')[2] in TEXTS
         if not any(f'{own_name(path)}.'.startswith(f'{edge}.') for edge in EDGES)
     ]
     assert not found
@@ -266,7 +266,7 @@ def test_findings_are_named_as_the_table_does() -> None:
         if node.args and isinstance(node.args[0], ast.Constant)
     ]
     assert len(names) > 100 and not [each for each in names if each[1] not in NAMES]
-    table = ROOT / 'core' / 'finding_codes.py'
+    table = ROOT / 'core' / 'findings.py'
     text = '\n'.join(path.read_text() for path in MODULES if path != table)
     own = 'of_earlier_version'  # of the table itself
     assert [name for name in NAMES if f"'{name}'" not in text] == [own]

@@ -12,7 +12,7 @@ import yaml
 
 import robotid_ros as rid
 from robotid_ros.cli.main import build_parser, VERBS
-from robotid_ros.core.finding_codes import CODES
+from robotid_ros.core.findings import CODES
 from robotid_ros.files.configuration_text import settings_reference
 
 ROOT = Path(__file__).resolve().parents[1]

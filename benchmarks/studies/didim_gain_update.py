@@ -31,7 +31,7 @@ from scara import problem
 from scara_plant import experiment, NOMINAL, QUICK, SLOW
 from scara_tables import PER_PAPER
 
-from robotid_ros.core.finding_codes import select
+from robotid_ros.core.findings import select
 from robotid_ros.core.identification_settings import ReplaySettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.replay.didim import didim, Iteration

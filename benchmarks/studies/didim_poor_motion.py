@@ -27,7 +27,7 @@ from didim_tx40 import harmonics, session, truth
 from installed_robots import ARMS, PACKAGE, robots_folder
 import numpy as np
 
-from robotid_ros.core.finding_codes import select
+from robotid_ros.core.findings import select
 from robotid_ros.core.identification_settings import ReplaySettings
 from robotid_ros.core.model import build_robot, Robot, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters, BaseParameters

@@ -20,7 +20,7 @@ from common import command_line, configured, verdict
 import numpy as np
 from plant_session import follow
 
-from robotid_ros.core.finding_codes import render
+from robotid_ros.core.findings import render
 from robotid_ros.core.identification_settings import IdentificationSettings, ReplaySettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.robot import Robot

@@ -5,7 +5,7 @@ from scara_plant import Data, experiment, Motion, NOMINAL, RATE, ZETA
 from scara_problem import along, GAIN, LAG, problem, wrong_loop
 from scara_tables import Claims, deviation, iterations, MATTER, PER_PAPER, percent, table
 
-from robotid_ros.core.finding_codes import render
+from robotid_ros.core.findings import render
 from robotid_ros.core.regression.estimate import Estimate
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.replay.didim import didim, History

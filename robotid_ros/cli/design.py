@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     """Design and write; what is imported for it takes its time, too."""
     begin = time.monotonic()
     from ..core.excitation.design import design
-    from ..core.finding_codes import render
+    from ..core.findings import render
     from ..core.model import build_robot
     from ..files.configuration import load, read_urdf
     from ..files.report.page import check_plotting, page_beside

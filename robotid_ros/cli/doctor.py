@@ -38,8 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> Outcome:
     """Find what is in the way, the worst first; fail when one finding is an error."""
     expect_ros('the doctor')
-    from ..core.finding_codes import as_data
-    from ..core.findings import Severity
+    from ..core.findings import as_data, Severity
     from ..files.configuration import Configuration, load
     from ..nodes.doctor.diagnose import diagnose, subject_of
     from ..nodes.doctor.graph_snapshot import snapshot_of_graph
@@ -63,8 +62,7 @@ def run(args: argparse.Namespace) -> Outcome:
 
 def print_findings(findings: Sequence['Finding']) -> None:
     """Print a paragraph for each finding, then what is fine, then how many there are of each."""
-    from ..core.finding_codes import render
-    from ..core.findings import Severity
+    from ..core.findings import render, Severity
     from ..nodes.doctor.diagnose import subject_of
 
     fine = []

@@ -20,7 +20,7 @@ from .shared_options import Outcome
 from .terminal import print_paragraph, print_table, show
 
 if TYPE_CHECKING:
-    from ..core.finding_codes import Code
+    from ..core.findings import Code
 
 # Words of the output, each with one meaning in all of it.
 WORDS = {
@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Look the code up."""
-    from ..core.finding_codes import CODES, NAMES
+    from ..core.findings import CODES, NAMES
 
     def data(code: 'Code') -> dict[str, Any]:
         return {**dataclasses.asdict(code), **code.texts(), 'severity': code.severity.word}

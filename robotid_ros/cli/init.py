@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> Outcome:
 
         text = settings_reference()
         return Outcome(parse_yaml(text, 'the settings'), partial(show, text.rstrip()))
-    from ..core.finding_codes import render
+    from ..core.findings import render
     from ..core.model import RobotSettings
     from ..core.model.urdf_parsing import parse_urdf
     from ..core.setup.joint_choice import choose_arm, JointTree, left_out_sentences

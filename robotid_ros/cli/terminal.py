@@ -96,8 +96,7 @@ def print_written(written: Mapping[str, object]) -> None:
 
 def print_findings(findings: 'Iterable[Finding]', *, every: bool = True) -> None:
     """Print findings, what matters most first; `every`: also those that ask for nothing."""
-    from ..core.finding_codes import render
-    from ..core.findings import in_order, Severity
+    from ..core.findings import in_order, render, Severity
 
     found = in_order(findings)
     urgent = sum(each.severity > Severity.INFO for each in found)
@@ -198,8 +197,7 @@ def print_json(value: Any) -> None:
 
 def plain(value: Any) -> Any:
     """Turn a value into JSON's: findings with texts; numbers that are none or not finite, null."""
-    from ..core.finding_codes import as_data
-    from ..core.findings import Finding
+    from ..core.findings import as_data, Finding
     from ..files.yaml import to_plain
 
     def change(value: Any) -> Any:

@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> shared.Outcome:
     """Predict, and write the page."""
-    from ..core.finding_codes import finding
+    from ..core.findings import finding
     from ..files.collect_results import check_parameters
     from ..files.identification_input import open_input
     from ..files.results import read_results, results_folder, total_residual, URDF, verdict_of

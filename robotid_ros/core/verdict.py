@@ -16,8 +16,7 @@ import numpy as np
 from .arrays import Array
 from .diagnostics.data_quality import white_noise
 from .excitation.trajectory import working_errors
-from .finding_codes import select
-from .findings import Severity
+from .findings import select, Severity
 
 if TYPE_CHECKING:
     from .pipeline.results import Identification

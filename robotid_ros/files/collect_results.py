@@ -11,8 +11,7 @@ import numpy as np
 import pinocchio
 
 from ..core.diagnostics.assumptions import prediction_warnings
-from ..core.finding_codes import finding
-from ..core.findings import Finding
+from ..core.findings import Finding, finding
 from ..core.mixed.columns import KINDS
 from ..core.model import Robot
 from ..core.model.base_parameters import BaseParameters

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.finding_codes import render
+from ..core.findings import render
 from ..core.setup.joint_choice import left_out_sentences
 from ..core.setup.robot_setup import RobotSetup
 from ..settings import MISSING

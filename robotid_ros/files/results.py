@@ -10,8 +10,7 @@ from typing import Any, Never, TYPE_CHECKING, TypedDict
 
 import numpy as np
 
-from ..core.finding_codes import as_data, from_data
-from ..core.findings import Finding, Severity
+from ..core.findings import as_data, Finding, from_data, Severity
 from ..core.model.settings import RobotSettings
 from ..core.parameters.plain_friction import PlainFriction
 from ..core.verdict import conclude, JointError, Verdict

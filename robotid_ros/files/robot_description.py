@@ -8,8 +8,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from ..core.finding_codes import finding
-from ..core.findings import Finding
+from ..core.findings import Finding, finding
 from ..core.model.urdf_parsing import movable_joints, parse_urdf
 from ..exceptions import ConfigurationError, FileError, ModelError
 from ..plant import urdf_reading

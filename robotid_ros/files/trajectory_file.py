@@ -4,8 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.excitation.design import Design
-from ..core.finding_codes import as_data, from_data
-from ..core.findings import Severity
+from ..core.findings import as_data, from_data, Severity
 from ..exceptions import ConfigurationError, TrajectoryError
 from .atomic import new_names, read_text, write_text
 from .bounded import damage_errors

@@ -6,7 +6,7 @@ import shlex
 from typing import Any
 
 from ..core import verdict as verdicts
-from ..core.finding_codes import render, seen_and_remedy
+from ..core.findings import render, seen_and_remedy
 from .results import Results, verdict_of
 
 TITLES = {

@@ -14,8 +14,7 @@ import numpy.typing as npt
 from scipy.stats import f, t
 
 from ..core.arrays import Array
-from ..core.finding_codes import finding
-from ..core.findings import Finding
+from ..core.findings import Finding, finding
 from ..core.model.base_parameters import BaseParameters
 from ..core.model.robot import INERTIAL, Robot
 from ..core.pipeline.estimation import as_asked

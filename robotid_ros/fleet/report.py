@@ -12,8 +12,7 @@ from urllib.parse import quote
 from bokeh import models
 import numpy as np
 
-from ..core.finding_codes import CODES, render as text_of
-from ..core.findings import Finding
+from ..core.findings import CODES, Finding, render as text_of
 from ..core.regression.estimate import random_effects
 from ..exceptions import FileError
 from ..files.atomic import write_text

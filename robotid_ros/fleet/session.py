@@ -12,8 +12,7 @@ import numpy as np
 
 from ..core.arrays import Array
 from ..core.diagnostics.assumptions import data_warnings
-from ..core.finding_codes import render
-from ..core.findings import Finding
+from ..core.findings import Finding, render
 from ..core.identification_settings import IdentificationSettings
 from ..core.model import build_robot, Robot, RobotSettings
 from ..core.model.base_parameters import base_parameters, BaseParameters

@@ -4,7 +4,7 @@ import sys
 
 from robotid_ros.cli import doctor
 from robotid_ros.cli.doctor import print_findings
-from robotid_ros.core.finding_codes import finding
+from robotid_ros.core.findings import finding
 
 
 def test_findings_are_readable(capsys):

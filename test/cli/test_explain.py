@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from robotid_ros.core.finding_codes import CODES
+from robotid_ros.core.findings import CODES
 
 
 @pytest.mark.parametrize('word', ['F401', 'f401', 'effort_sign'])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.excitation.collision_scene import CollisionScene
-from robotid_ros.core.finding_codes import finding
+from robotid_ros.core.findings import finding
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.setup.robot_setup import measure_load
 from robotid_ros.files.configuration import load, read_urdf

@@ -6,7 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
-from robotid_ros.core.finding_codes import select
+from robotid_ros.core.findings import select
 from robotid_ros.core.model import inverse_dynamics
 from robotid_ros.files.results import read_results
 

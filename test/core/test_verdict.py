@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.excitation.trajectory import working_motion
-from robotid_ros.core.finding_codes import select
-from robotid_ros.core.findings import Severity
+from robotid_ros.core.findings import select, Severity
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.dynamics import regressor

@@ -6,7 +6,7 @@ from bag_tools import EPOCH, joint_state, write_mcap
 import numpy as np
 import pytest
 
-from robotid_ros.core.finding_codes import select
+from robotid_ros.core.findings import select
 from robotid_ros.core.model import build_robot, inverse_dynamics, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.pipeline.identification import identify

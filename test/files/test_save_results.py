@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from robotid_ros.core.finding_codes import finding
+from robotid_ros.core.findings import finding
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.base_parameters import BaseParameters
 from robotid_ros.core.parameters.essential import Essential

@@ -7,7 +7,7 @@ import pytest
 from robotid_ros.core.excitation.design import Design
 from robotid_ros.core.excitation.limits import Usage
 from robotid_ros.core.excitation.trajectory import Trajectory
-from robotid_ros.core.finding_codes import finding
+from robotid_ros.core.findings import finding
 from robotid_ros.exceptions import FileError, TrajectoryError
 from robotid_ros.files.trajectory_file import dump_design, read_design, save_design, write_design
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from small_fleet import scara
 
-from robotid_ros.core.finding_codes import select
+from robotid_ros.core.findings import select
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.fleet.pooling import (
     DRIFT,

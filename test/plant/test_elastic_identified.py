@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from robotid_ros.core.finding_codes import select
+from robotid_ros.core.findings import select
 from robotid_ros.core.model import build_robot
 from robotid_ros.core.model.settings import ElasticSettings
 from robotid_ros.core.pipeline.identification import identify

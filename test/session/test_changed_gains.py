@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from robotid_ros.core.finding_codes import select
+from robotid_ros.core.findings import select
 from robotid_ros.files.bags import open_recording
 
 from .conftest import LONG, read_when, Session, set_gain, SLOW

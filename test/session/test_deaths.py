@@ -13,7 +13,7 @@ from waiting import PATIENCE, wait_until
 
 from robotid_ros.core.excitation.design import Design
 from robotid_ros.core.excitation.trajectory import waypoints
-from robotid_ros.core.finding_codes import select
+from robotid_ros.core.findings import select
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.files.bags import open_recording
 

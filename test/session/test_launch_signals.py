@@ -13,7 +13,7 @@ from loopback import loopback_environment
 import pytest
 from waiting import PATIENCE, wait_until
 
-from robotid_ros.core.finding_codes import select
+from robotid_ros.core.findings import select
 from robotid_ros.files.bags import open_recording
 
 from .conftest import LONG, Session

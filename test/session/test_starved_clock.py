@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import yaml
 
-from robotid_ros.core.finding_codes import select
+from robotid_ros.core.findings import select
 from robotid_ros.core.model import build_robot
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.files.bags import open_recording

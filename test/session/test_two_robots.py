@@ -12,7 +12,7 @@ from rcl_interfaces.srv import GetParameters
 from session_client import SessionClient
 from waiting import log_to, PATIENCE, tails, wait_until
 
-from robotid_ros.core.finding_codes import select
+from robotid_ros.core.findings import select
 from robotid_ros.files.bags.storage import open_bag
 from robotid_ros.files.results import read_results
 from robotid_ros.nodes.demo.node_processes import claim_domain, NodeProcesses, release_domain

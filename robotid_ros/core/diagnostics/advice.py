@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..arrays import Array
-from ..finding_codes import finding
-from ..findings import Finding
+from ..findings import Finding, finding
 from ..model import regressor, Robot
 from ..model.base_parameters import BaseParameters
 from ..model.robot import INERTIAL

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array, rms
-from ..finding_codes import finding
-from ..findings import Finding
+from ..findings import Finding, finding
 from ..model.base_parameters import BaseParameters
 from ..model.robot import ElasticRobot, Robot
 from ..regression.estimate import Estimate

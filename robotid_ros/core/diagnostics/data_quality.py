@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import Array, diagonal_scale
-from ..finding_codes import finding
-from ..findings import Finding
+from ..findings import Finding, finding
 from ..signals.recording import Recording
 from ..signals.samples import Samples, STANDSTILL
 

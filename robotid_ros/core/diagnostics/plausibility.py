@@ -6,8 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import Array, PREDICTED, rms
-from ..finding_codes import finding
-from ..findings import Finding
+from ..findings import Finding, finding
 from ..model.base_parameters import BaseParameters
 from ..model.dynamics import regressor
 from ..model.friction import OF_POSITION, TERMS

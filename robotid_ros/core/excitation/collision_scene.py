@@ -15,8 +15,7 @@ import pinocchio as pin
 
 from ...exceptions import CollisionError, ConfigurationError, reason_of, UnknownNameError
 from ..arrays import Array
-from ..finding_codes import finding
-from ..findings import Finding
+from ..findings import Finding, finding
 from ..model.robot import Robot
 from ..model.urdf_parsing import joints_without_range
 from .observation_matrix import KinematicTree

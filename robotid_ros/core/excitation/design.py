@@ -9,8 +9,7 @@ import numpy as np
 
 from ...exceptions import CollisionError, LimitError, TrajectoryError
 from ..arrays import Array
-from ..finding_codes import finding, select
-from ..findings import Finding
+from ..findings import Finding, finding, select
 from ..model.base_parameters import base_parameters
 from ..model.dynamics import inverse_dynamics
 from ..model.robot import Robot

@@ -14,8 +14,7 @@ import pinocchio
 
 from ...exceptions import ConfigurationError, ModelError, reason_of, UnknownNameError
 from ..arrays import Array, frozen
-from ..finding_codes import finding
-from ..findings import Finding
+from ..findings import Finding, finding
 from .friction import DESCRIBED, FrictionTerm, LINK_SIDE_SUFFIX, make_terms, PLAIN, TERMS
 from .robot import (
     COUPLED_FRICTION,

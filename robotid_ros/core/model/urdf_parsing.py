@@ -9,8 +9,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from ...exceptions import FEW, ModelError, shortened
-from ..finding_codes import finding
-from ..findings import Finding
+from ..findings import Finding, finding
 
 MOVABLE_TYPES = ('revolute', 'continuous', 'prismatic')
 JOINT_TYPES = (*MOVABLE_TYPES, 'fixed', 'floating', 'planar')

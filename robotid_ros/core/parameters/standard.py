@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import Array, diagonal_scale, ReadOnlyArrays, whitening
-from ..finding_codes import finding
-from ..findings import Finding
+from ..findings import Finding, finding
 from ..model.base_parameters import BaseParameters
 from ..model.friction import NONNEGATIVE, OF_POSITION, PLAIN_SYMBOLS, SHRUNK
 from ..model.robot import Robot

@@ -11,8 +11,7 @@ from ...exceptions import ConfigurationError, RecordingError
 from ..arrays import Array, DEPENDENT, ReadOnlyArrays
 from ..diagnostics.assumptions import data_warnings
 from ..excitation.collision_scene import body_frame, BodyFrame
-from ..finding_codes import finding
-from ..findings import Finding
+from ..findings import Finding, finding
 from ..identification_settings import IdentificationSettings
 from ..model import regressor, Robot
 from ..model.base_parameters import base_parameters, BaseParameters

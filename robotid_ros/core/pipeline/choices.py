@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...exceptions import RobotIdError
-from ..finding_codes import finding
-from ..findings import Finding
+from ..findings import Finding, finding
 from ..identification_settings import IdentificationSettings
 from ..mixed.columns import at_instants, Part
 from ..mixed.mixed_model import choose, MixedModel, plain_errors

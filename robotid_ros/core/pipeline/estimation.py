@@ -19,8 +19,7 @@ from ...exceptions import (
 )
 from ..arrays import rms
 from ..excitation.trajectory import Motion
-from ..finding_codes import finding
-from ..findings import Finding
+from ..findings import Finding, finding
 from ..identification_settings import IdentificationSettings, MODEL_ERROR, SIMULATED
 from ..mixed.mixed_model import MixedModel
 from ..model.base_parameters import base_parameters, BaseParameters

@@ -17,8 +17,7 @@ from ..diagnostics.data_quality import (
 )
 from ..diagnostics.plausibility import dissipation_warnings, exact_fit_warnings, FittedModel
 from ..excitation.trajectory import Motion
-from ..finding_codes import finding, select
-from ..findings import in_order
+from ..findings import finding, in_order, select
 from ..identification_settings import IdentificationSettings, SIMULATED
 from ..model.base_parameters import base_parameters
 from ..model.robot import ElasticRobot, Robot

@@ -11,8 +11,7 @@ import numpy as np
 
 from ...exceptions import RecordingError, StandstillError
 from ..arrays import Array
-from ..finding_codes import finding
-from ..findings import Finding
+from ..findings import Finding, finding
 from ..identification_settings import IdentificationSettings
 from ..model.base_parameters import BaseParameters
 from ..model.robot import ElasticRobot, Robot

@@ -9,8 +9,7 @@ from typing import Any
 
 from ..arrays import Array
 from ..diagnostics.data_quality import DataQuality
-from ..finding_codes import render
-from ..findings import Finding, Severity
+from ..findings import Finding, render, Severity
 from ..mixed.mixed_model import MixedModel
 from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
@@ -38,7 +37,7 @@ class Identification:
     standard : standard parameters with their consistency
     fitted : efforts on the identification motion; on parts of it where it is long
     validation : efforts on another motion, or None
-    findings : what matters most first; `finding_codes.render` makes their text
+    findings : what matters most first; `findings.render` makes their text
     history : iterations of an iterative method, or None
     compared : the identification by another method, or None
     mixed : what was chosen by folds of the motion, or None

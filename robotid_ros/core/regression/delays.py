@@ -9,8 +9,7 @@ import numpy.typing as npt
 
 from ...exceptions import RankDeficientError, RobotIdError
 from ..arrays import all_within, Array
-from ..finding_codes import finding
-from ..findings import Finding
+from ..findings import Finding, finding
 from ..model.base_parameters import BaseParameters
 from ..model.friction import SHRUNK
 from ..model.robot import ElasticRobot, Robot

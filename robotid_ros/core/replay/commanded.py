@@ -14,8 +14,7 @@ from scipy.signal import savgol_filter
 from ...exceptions import ConfigurationError, RecordingError
 from ..arrays import Array, rms
 from ..diagnostics.plausibility import limit_warnings
-from ..finding_codes import finding
-from ..findings import Finding, in_order
+from ..findings import Finding, finding, in_order
 from ..model.dynamics import inverse_dynamics
 from ..model.friction import UNKNOWN
 from ..model.robot import ElasticRobot, Robot

@@ -8,8 +8,7 @@ import numpy as np
 
 from ...exceptions import DivergenceError
 from ..arrays import Array
-from ..finding_codes import finding
-from ..findings import Finding
+from ..findings import Finding, finding
 from ..identification_settings import ReplaySettings
 from ..model.base_parameters import BaseParameters
 from ..model.friction import DRY

@@ -10,8 +10,7 @@ import re
 from typing import NamedTuple
 
 from ...exceptions import ConfigurationError, FEW, ModelError, shortened, UnknownNameError
-from ..finding_codes import finding
-from ..findings import Finding, Severity
+from ..findings import Finding, finding, Severity
 from ..model.settings import RobotSettings
 from ..model.urdf_parsing import link_at, movable_names, MOVABLE_TYPES, parse_urdf
 

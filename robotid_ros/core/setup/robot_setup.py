@@ -14,8 +14,7 @@ from ..excitation.collision_scene import CollisionScene, random_configurations
 from ..excitation.design import design
 from ..excitation.limits import apply_margins, motion_limits
 from ..excitation.settings import ExcitationSettings, Margins, ValidationSettings, Workspace
-from ..finding_codes import finding
-from ..findings import Finding
+from ..findings import Finding, finding
 from ..model import build_robot, inverse_dynamics, mass_matrix, Robot, RobotSettings
 from ..model.friction import PLAIN_SYMBOLS
 from ..model.robot import Limits

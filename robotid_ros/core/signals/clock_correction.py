@@ -8,8 +8,7 @@ import numpy.typing as npt
 
 from ...exceptions import RecordingError
 from ..arrays import Array, ReadOnlyArrays
-from ..finding_codes import finding
-from ..findings import Finding
+from ..findings import Finding, finding
 
 # A stamp that goes back further than this, or ahead of its reception by more than that [s], is an
 # outlier or of a clock that was set: buses and schedulers delay by less.

@@ -9,8 +9,7 @@ import numpy.typing as npt
 
 from ...exceptions import RecordingError
 from ..arrays import Array
-from ..finding_codes import finding
-from ..findings import Finding
+from ..findings import Finding, finding
 from .recording import Recording
 
 Mask = npt.NDArray[np.bool_]

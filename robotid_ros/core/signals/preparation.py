@@ -8,8 +8,7 @@ import numpy.typing as npt
 
 from ...exceptions import RecordingError, StandstillError
 from ..arrays import all_within, Array
-from ..finding_codes import finding
-from ..findings import Finding
+from ..findings import Finding, finding
 from ..model.robot import ElasticRobot, Robot
 from .clock_correction import sampling_times, SamplingTimes, spread_equal_stamps
 from .filters import central_differences, lowpass, motion_bandwidth

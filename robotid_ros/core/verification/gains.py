@@ -20,8 +20,7 @@ import numpy.typing as npt
 from ...exceptions import ControllerError, DivergenceError, shortened
 from ..arrays import Array
 from ..excitation.trajectory import Motion
-from ..finding_codes import select
-from ..findings import Finding
+from ..findings import Finding, select
 from ..identification_settings import GainProposalSettings
 from ..model import mass_matrix, Robot
 from ..replay.control_laws import ControlLaw, make_control_law

@@ -9,7 +9,7 @@ import re
 
 import numpy as np
 
-from ...core.finding_codes import finding
+from ...core.findings import finding
 from ...core.model.urdf_parsing import movable_joints
 from ...core.signals.clock_correction import observed_update_rate, stamps_by_motion
 from ...core.signals.recording import Recording, Reference

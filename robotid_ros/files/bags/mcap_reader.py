@@ -33,8 +33,7 @@ from rosbags.interfaces import (
     MessageDefinitionFormat,
 )
 
-from ...core.finding_codes import finding
-from ...core.findings import Finding
+from ...core.findings import Finding, finding
 from ..atomic import file_errors, open_regular
 from ..bounded import MAX_CHUNK, unpack, unpack_limit
 

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.finding_codes import finding
-from ...core.findings import Finding
+from ...core.findings import Finding, finding
 from ...core.signals.clock_correction import undo_clock_jumps
 from ...core.signals.recording import (
     find_phase,

@@ -28,8 +28,7 @@ from typing import Any, NamedTuple, TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from ...core.finding_codes import finding
-from ...core.findings import Finding
+from ...core.findings import Finding, finding
 from ...core.signals.recording import Controller, Phase, RunContext
 from ...exceptions import RecordingError
 from ..yaml import dump_yaml, from_plain, parse_yaml

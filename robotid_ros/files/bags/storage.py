@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.finding_codes import finding
-from ...core.findings import Finding
+from ...core.findings import Finding, finding
 from ...exceptions import ConfigurationError, RecordingError
 from ..atomic import nearest_file, open_regular, read_text
 from ..bounded import damage_errors, unpack, unpack_file, unpack_limit

@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...core.finding_codes import finding
-from ...core.findings import Finding
+from ...core.findings import Finding, finding
 from ...core.signals.invalid_samples import refuse_derived_efforts
 from ...core.signals.preparation import MIN_TRAVEL, resample_uniformly
 from ...core.signals.recording import MAX_SAMPLES, Phase, range_of_positions

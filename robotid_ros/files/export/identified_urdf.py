@@ -10,7 +10,7 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from ...core.arrays import Array
-from ...core.finding_codes import render
+from ...core.findings import render
 from ...core.model import Robot
 from ...core.model.friction import TERMS
 from ...core.model.robot import INERTIAL

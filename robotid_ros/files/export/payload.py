@@ -30,8 +30,7 @@ import numpy as np
 
 from ...core.arrays import Array
 from ...core.excitation.collision_scene import body_frame, BodyFrame
-from ...core.finding_codes import as_data
-from ...core.findings import Finding
+from ...core.findings import as_data, Finding
 from ...core.identification_settings import IdentificationSettings
 from ...core.model import Robot
 from ...core.model.friction import SHRUNK

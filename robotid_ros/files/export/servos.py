@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.finding_codes import as_data
-from ...core.findings import Finding, in_order
+from ...core.findings import as_data, Finding, in_order
 from ...core.model import build_robot, Robot, RobotSettings
 from ...core.parameters.plain_friction import plain_friction
 from ...core.replay.commanded import Commanded

@@ -11,8 +11,7 @@ import re
 
 import numpy as np
 
-from ...core.finding_codes import finding
-from ...core.findings import Finding
+from ...core.findings import Finding, finding
 from ...core.setup.joint_choice import choose_arm, JointTree
 from ...exceptions import ModelError, MOST_NAMES, RecordingError, shortened
 from .column_names import (

@@ -9,8 +9,7 @@ import stat
 
 import numpy as np
 
-from ...core.finding_codes import finding
-from ...core.findings import Finding
+from ...core.findings import Finding, finding
 from ...core.setup.joint_choice import JointTree
 from ...core.signals.invalid_samples import refuse_derived_efforts
 from ...exceptions import RecordingError

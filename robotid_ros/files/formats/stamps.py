@@ -5,8 +5,7 @@ import math
 
 import numpy as np
 
-from ...core.finding_codes import finding
-from ...core.findings import Finding
+from ...core.findings import Finding, finding
 from ...core.signals.clock_correction import MAX_STEP_BACK, MIN_PART_SAMPLES
 from ...exceptions import ConfigurationError, RecordingError
 from .column_names import Selection

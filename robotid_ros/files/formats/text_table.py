@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.finding_codes import finding
-from ...core.findings import Finding
+from ...core.findings import Finding, finding
 from ...exceptions import RecordingError
 from ..atomic import file_errors, open_regular
 from ..bounded import BoundedStream

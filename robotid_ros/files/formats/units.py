@@ -5,8 +5,7 @@ import math
 
 import numpy as np
 
-from ...core.finding_codes import finding
-from ...core.findings import Finding
+from ...core.findings import Finding, finding
 from ...exceptions import ConfigurationError
 
 DEGREE, RPM = math.pi / 180.0, math.pi / 30.0

@@ -13,7 +13,7 @@ from ...core.excitation.design import Design
 from ...core.excitation.limits import check_joints, QUANTITIES
 from ...core.excitation.settings import ExcitationSettings, payload_settings
 from ...core.excitation.trajectory import Trajectory
-from ...core.finding_codes import seen_and_remedy
+from ...core.findings import seen_and_remedy
 from ...core.model import inverse_dynamics, Robot
 from ..configuration import Configuration
 from ..provenance import versions

@@ -10,7 +10,7 @@ from typing import Any
 from jinja2 import Environment, UndefinedError
 from markupsafe import escape, Markup
 
-from ...core.finding_codes import seen_and_remedy
+from ...core.findings import seen_and_remedy
 from ...core.verdict import FAIR, GOOD, THRESHOLDS
 from ...exceptions import FileError, MissingPackageError
 from ..atomic import write_text

@@ -16,8 +16,7 @@ from std_msgs.msg import Header
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from ...core.excitation.trajectory import CubicWaypoints, Waypoints
-from ...core.finding_codes import render
-from ...core.findings import Finding, Severity
+from ...core.findings import Finding, render, Severity
 from ...exceptions import reason_of, RobotIdError, TrajectoryError
 from ...files.formats.joint_table import FIELDS, JointTable
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.finding_codes import finding
-from ...core.findings import Finding, in_order, Severity
+from ...core.findings import Finding, finding, in_order, Severity
 from ...core.model.robot import Robot
 from ...core.setup.robot_setup import KnownFacts
 from ...exceptions import ControllerError, ModelError

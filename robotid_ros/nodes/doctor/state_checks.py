@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Array
-from ...core.finding_codes import finding
-from ...core.findings import Finding, Severity
+from ...core.findings import Finding, finding, Severity
 from ...core.model import build_robot, inverse_dynamics, Robot
 from ...exceptions import RobotIdError
 from ...files.bags.summary import timing_of

@@ -13,8 +13,7 @@ from ...core.excitation.design import Design
 from ...core.excitation.limits import check_trajectory
 from ...core.excitation.pieces import in_pieces, Piece
 from ...core.excitation.trajectory import point_to_point, Trajectory, Waypoints, waypoints
-from ...core.finding_codes import render
-from ...core.findings import Finding
+from ...core.findings import Finding, render
 from ...core.model.robot import Robot
 from ...exceptions import ConfigurationError, ControllerError, RobotStateError, shortened
 from ...node_settings import ExcitationNodeSettings

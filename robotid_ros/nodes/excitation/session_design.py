@@ -19,7 +19,7 @@ from trajectory_msgs.msg import JointTrajectory
 from ...core.excitation.design import Design, design, next_motion, Progress
 from ...core.excitation.limits import check_trajectory
 from ...core.excitation.trajectory import Trajectory, waypoints
-from ...core.finding_codes import render
+from ...core.findings import render
 from ...core.model import build_robot, Robot, RobotSettings
 from ...core.model.urdf_parsing import movable_joints
 from ...exceptions import ControllerError, RobotIdError, TrajectoryError

@@ -132,7 +132,7 @@ class Live(ConfiguredNode):
 
     def _tell_findings(self, folder: str) -> None:
         """Show what an identification has found, the worst first."""
-        from ...core.finding_codes import render
+        from ...core.findings import render
 
         try:
             worst = [f for f in read_results(folder).findings if f.severity > Severity.INFO]

@@ -20,7 +20,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
 
-from ...core.finding_codes import render
+from ...core.findings import render
 from ...exceptions import (
     ControllerError,
     FileError,

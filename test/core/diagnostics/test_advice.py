@@ -15,7 +15,7 @@ from robotid_ros.core.diagnostics.trials import (
     trial_rows,
     Trials,
 )
-from robotid_ros.core.finding_codes import select
+from robotid_ros.core.findings import select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import inverse_dynamics
 from robotid_ros.core.model.base_parameters import base_parameters

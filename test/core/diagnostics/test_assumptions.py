@@ -8,7 +8,7 @@ import pytest
 from robotid_ros.core.diagnostics.advice import GRAVITY
 from robotid_ros.core.diagnostics.assumptions import data_warnings
 from robotid_ros.core.diagnostics.plausibility import scale_warnings
-from robotid_ros.core.finding_codes import NAMES, render, select
+from robotid_ros.core.findings import NAMES, render, select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import inverse_dynamics
 from robotid_ros.core.model.base_parameters import base_parameters

@@ -7,8 +7,16 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.diagnostics.data_quality import count_rows, singular_values, white_noise
-from robotid_ros.core.finding_codes import as_data, CODES, finding, from_data, NAMES, render
-from robotid_ros.core.findings import in_order, Severity
+from robotid_ros.core.findings import (
+    as_data,
+    CODES,
+    finding,
+    from_data,
+    in_order,
+    NAMES,
+    render,
+    Severity,
+)
 from robotid_ros.core.regression.observation_system import Rows
 from robotid_ros.files.yaml import dump_yaml, parse_yaml
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from robotid_ros.core.finding_codes import select
-from robotid_ros.core.findings import Finding
+from robotid_ros.core.findings import Finding, select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, inverse_dynamics, RobotSettings
 from robotid_ros.core.pipeline.identification import identify

@@ -11,7 +11,7 @@ from robotid_ros.core.excitation.design import design
 from robotid_ros.core.excitation.limits import check_trajectory
 from robotid_ros.core.excitation.settings import ValidationSettings, Workspace
 from robotid_ros.core.excitation.trajectory import Trajectory
-from robotid_ros.core.finding_codes import finding, select
+from robotid_ros.core.findings import finding, select
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.exceptions import CollisionError
 

@@ -15,7 +15,7 @@ import yaml
 from robotid_ros.core.excitation.design import Design, design
 from robotid_ros.core.excitation.limits import check_trajectory
 from robotid_ros.core.excitation.settings import Margins, ValidationSettings
-from robotid_ros.core.finding_codes import select
+from robotid_ros.core.findings import select
 from robotid_ros.core.model import inverse_dynamics
 from robotid_ros.files.trajectory_file import read_design
 

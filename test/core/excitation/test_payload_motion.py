@@ -21,7 +21,7 @@ from robotid_ros.core.excitation.settings import (
     PayloadMotion,
     Workspace,
 )
-from robotid_ros.core.finding_codes import select
+from robotid_ros.core.findings import select
 from robotid_ros.core.model import inverse_dynamics
 from robotid_ros.exceptions import ConfigurationError, RobotIdError
 

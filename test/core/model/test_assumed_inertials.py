@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from robotid_ros.core.finding_codes import select
+from robotid_ros.core.findings import select
 from robotid_ros.core.model import build_robot, inverse_dynamics, mass_matrix, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.robot_builder import lacks_inertials, with_inertials

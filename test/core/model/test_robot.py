@@ -6,7 +6,7 @@ import numpy as np
 import pinocchio
 import pytest
 
-from robotid_ros.core.finding_codes import render, select
+from robotid_ros.core.findings import render, select
 from robotid_ros.core.model import build_robot, CoupledMotorSettings, RobotSettings
 from robotid_ros.core.model.robot import from_pinocchio, to_pinocchio
 from robotid_ros.exceptions import ConfigurationError, ModelError, UnknownNameError

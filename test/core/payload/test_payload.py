@@ -8,7 +8,7 @@ import pinocchio
 import pytest
 
 from robotid_ros.core.excitation.collision_scene import body_frame
-from robotid_ros.core.finding_codes import select
+from robotid_ros.core.findings import select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, regressor, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters

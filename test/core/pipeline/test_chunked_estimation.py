@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 
-from robotid_ros.core.finding_codes import select
+from robotid_ros.core.findings import select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.pipeline.observation import BlockSampler

@@ -6,7 +6,7 @@ import numpy as np
 from plant_recording import arm, plant
 import pytest
 
-from robotid_ros.core.finding_codes import select
+from robotid_ros.core.findings import select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.pipeline.identification import identify

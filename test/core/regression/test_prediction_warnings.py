@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.diagnostics.assumptions import prediction_warnings
-from robotid_ros.core.finding_codes import select
+from robotid_ros.core.findings import select
 from robotid_ros.core.regression.goodness_of_fit import Validation
 
 TIME = np.linspace(0.0, 20.0, 2000)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import servo_plant
 
-from robotid_ros.core.finding_codes import render, select
+from robotid_ros.core.findings import render, select
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.replay.commanded import identify_commanded, KnownMass
 from robotid_ros.exceptions import ConfigurationError, RecordingError

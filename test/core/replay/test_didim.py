@@ -9,7 +9,7 @@ import pytest
 
 from robotid_ros.core.diagnostics.data_quality import disagreement_warnings
 from robotid_ros.core.excitation.trajectory import Motion
-from robotid_ros.core.finding_codes import finding, select
+from robotid_ros.core.findings import finding, select
 from robotid_ros.core.identification_settings import IdentificationSettings, ReplaySettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.robot_builder import build_robot

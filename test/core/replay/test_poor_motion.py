@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.excitation.trajectory import Motion
-from robotid_ros.core.finding_codes import select
+from robotid_ros.core.findings import select
 from robotid_ros.core.identification_settings import ReplaySettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.robot_builder import build_robot

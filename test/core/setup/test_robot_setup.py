@@ -7,7 +7,7 @@ import pytest
 
 from robotid_ros.core.excitation.collision_scene import CollisionScene
 from robotid_ros.core.excitation.settings import Obstacle
-from robotid_ros.core.finding_codes import render, select
+from robotid_ros.core.findings import render, select
 from robotid_ros.core.model.dynamics import inverse_dynamics, mass_matrix
 from robotid_ros.core.setup.robot_setup import (
     BANDWIDTH,

@@ -7,7 +7,7 @@ import numpy as np
 from plant_recording import arm, plant
 import pytest
 
-from robotid_ros.core.finding_codes import CODES, select
+from robotid_ros.core.findings import CODES, select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.signals.clock_correction import sampling_times, undo_clock_jumps

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import robotid_ros as rid
-from robotid_ros.core.finding_codes import select
+from robotid_ros.core.findings import select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import inverse_dynamics
 from robotid_ros.core.pipeline.identification import identify

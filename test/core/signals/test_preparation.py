@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.excitation.trajectory import FAMILIES, Trajectory
-from robotid_ros.core.finding_codes import select
+from robotid_ros.core.findings import select
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.signals.filters import central_differences, lowpass
 from robotid_ros.core.signals.preparation import prepare

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from robotid_ros.core.finding_codes import select
+from robotid_ros.core.findings import select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.signals.preparation import resample_uniformly

@@ -8,7 +8,7 @@ import pytest
 from scipy import signal
 
 from robotid_ros.core.excitation.trajectory import Motion
-from robotid_ros.core.finding_codes import finding
+from robotid_ros.core.findings import finding
 from robotid_ros.core.identification_settings import GainProposalSettings
 from robotid_ros.core.model import inverse_dynamics, mass_matrix, Robot
 from robotid_ros.core.replay.control_laws import JointTrajectoryEffort

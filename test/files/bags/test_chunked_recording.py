@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 
-from robotid_ros.core.finding_codes import select
+from robotid_ros.core.findings import select
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.exceptions import RecordingError, UnknownNameError
 from robotid_ros.files.bags import (

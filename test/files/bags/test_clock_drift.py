@@ -4,7 +4,7 @@ from bag_tools import EPOCH, joint_state, motion
 import numpy as np
 import pytest
 
-from robotid_ros.core.finding_codes import select
+from robotid_ros.core.findings import select
 from robotid_ros.files.bags import BagWriter, open_recording
 from robotid_ros.files.bags.recording import drift_notes
 

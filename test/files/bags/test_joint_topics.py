@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from rosbags.typesys import get_types_from_msg, get_typestore, Stores
 
-from robotid_ros.core.finding_codes import select
+from robotid_ros.core.findings import select
 from robotid_ros.exceptions import RecordingError, UnknownNameError
 from robotid_ros.files.bags import BagWriter, open_recording
 from robotid_ros.files.bags.messages import definition

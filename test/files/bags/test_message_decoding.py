@@ -15,7 +15,7 @@ from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 
-from robotid_ros.core.finding_codes import select
+from robotid_ros.core.findings import select
 from robotid_ros.files.bags import BagWriter, open_recording
 from robotid_ros.files.bags.messages import Decoder
 

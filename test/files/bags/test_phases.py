@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.excitation.trajectory import Trajectory
-from robotid_ros.core.finding_codes import select
+from robotid_ros.core.findings import select
 from robotid_ros.core.signals.preparation import find_period
 from robotid_ros.files.bags import BagWriter, dump_session, open_recording, RecordedSession
 from robotid_ros.files.bags.session import build_phases, parse_speed, StateChange

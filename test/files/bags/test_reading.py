@@ -14,7 +14,7 @@ from bag_tools import (
 import numpy as np
 import pytest
 
-from robotid_ros.core.finding_codes import select
+from robotid_ros.core.findings import select
 from robotid_ros.core.regression.delays import hold_delay
 from robotid_ros.exceptions import RecordingError, UnknownNameError
 from robotid_ros.files.bags import (

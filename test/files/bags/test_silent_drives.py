@@ -4,7 +4,7 @@ from bag_tools import controller_state, EPOCH, joint_state, motion, STEP
 import numpy as np
 import pytest
 
-from robotid_ros.core.finding_codes import select
+from robotid_ros.core.findings import select
 from robotid_ros.files.bags import BagWriter, open_recording
 from robotid_ros.files.bags.joint_states import read_joint_states
 from robotid_ros.files.bags.storage import open_bag

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from robotid_ros.core.finding_codes import select
+from robotid_ros.core.findings import select
 from robotid_ros.core.signals.preparation import resample_uniformly
 from robotid_ros.core.signals.samples import SignalSettings
 from robotid_ros.files.bags import open_recording

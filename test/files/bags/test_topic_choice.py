@@ -3,7 +3,7 @@
 from bag_tools import EPOCH, joint_state, STEP
 import pytest
 
-from robotid_ros.core.finding_codes import select
+from robotid_ros.core.findings import select
 from robotid_ros.files.bags import BagWriter, open_recording
 from robotid_ros.files.bags.summary import summarise
 from robotid_ros.files.formats.read_options import ReadOptions

@@ -10,7 +10,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 import yaml
 
-from robotid_ros.core.finding_codes import finding
+from robotid_ros.core.findings import finding
 from robotid_ros.core.parameters.carried_body import frame_change
 from robotid_ros.core.payload.payload import Payload
 from robotid_ros.files.export.payload import (

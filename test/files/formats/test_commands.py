@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from robotid_ros.core.finding_codes import select
+from robotid_ros.core.findings import select
 from robotid_ros.exceptions import FileError, RecordingError
 from robotid_ros.files.bags import open_recording
 from robotid_ros.files.formats.read_options import ReadOptions

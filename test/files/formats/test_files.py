@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from robotid_ros.core.finding_codes import select
+from robotid_ros.core.findings import select
 from robotid_ros.exceptions import FileError, RecordingError
 from robotid_ros.files.bags import open_recording
 from robotid_ros.files.formats.open_table import open_table

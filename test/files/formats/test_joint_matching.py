@@ -2,7 +2,7 @@
 
 import pytest
 
-from robotid_ros.core.finding_codes import select
+from robotid_ros.core.findings import select
 from robotid_ros.exceptions import RecordingError
 from robotid_ros.files.formats.column_names import match_names, numbers_in
 

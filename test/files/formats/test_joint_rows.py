@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from robotid_ros.core.finding_codes import select
+from robotid_ros.core.findings import select
 
 from .tables import Q, read, TAU, TIME
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from robotid_ros.core.finding_codes import select
+from robotid_ros.core.findings import select
 from robotid_ros.exceptions import ConfigurationError, RecordingError
 from robotid_ros.files.formats.read_options import parse_assignments
 from robotid_ros.files.formats.units import exchanged_columns, MANY, usual_ratio

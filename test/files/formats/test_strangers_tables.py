@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from robotid_ros.core.finding_codes import select
+from robotid_ros.core.findings import select
 from robotid_ros.exceptions import RecordingError
 from robotid_ros.files.bags import open_recording
 from robotid_ros.files.formats.column_names import understand

@@ -5,7 +5,7 @@ import datetime
 import numpy as np
 import pytest
 
-from robotid_ros.core.finding_codes import select
+from robotid_ros.core.findings import select
 from robotid_ros.exceptions import RecordingError
 from robotid_ros.files.formats.open_table import open_table
 from robotid_ros.files.formats.read_options import ReadOptions

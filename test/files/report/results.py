@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from robotid_ros.core.finding_codes import finding
+from robotid_ros.core.findings import finding
 from robotid_ros.files.results import Entry, Residual, Results, Torques
 
 JOINTS = ('shoulder', 'el<bow')

@@ -6,7 +6,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from robotid_ros.core.finding_codes import finding
+from robotid_ros.core.findings import finding
 from robotid_ros.exceptions import FileError, TrajectoryError
 from robotid_ros.files.report.design import design_page, motion_series, motions_of, verdict_of
 from robotid_ros.files.report.moving_arm import moving_arm, RATE, UNIT

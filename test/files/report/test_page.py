@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 import yaml
 
-from robotid_ros.core.finding_codes import render
-from robotid_ros.core.findings import Severity
+from robotid_ros.core.findings import render, Severity
 from robotid_ros.core.parameters.plain_friction import PlainFriction
 from robotid_ros.exceptions import FileError, MissingPackageError
 from robotid_ros.files.report.drawing import efforts, friction_curve, outliers, sorted_precision

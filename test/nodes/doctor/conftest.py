@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from three_joint_robot import three_joint_urdf
 
-from robotid_ros.core.finding_codes import CODES
-from robotid_ros.core.findings import Finding
+from robotid_ros.core.findings import CODES, Finding
 from robotid_ros.files.configuration import Configuration
 from robotid_ros.files.formats.joint_table import JointTable
 from robotid_ros.nodes.common.controller import ControllerDescription

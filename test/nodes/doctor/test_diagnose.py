@@ -7,8 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from robotid_ros.core.finding_codes import CODES, seen_and_remedy
-from robotid_ros.core.findings import Severity
+from robotid_ros.core.findings import CODES, seen_and_remedy, Severity
 from robotid_ros.nodes.doctor import graph_snapshot
 from robotid_ros.nodes.doctor.diagnose import diagnose, subject_of
 from robotid_ros.nodes.doctor.graph_snapshot import (

@@ -26,8 +26,7 @@ from waiting import PATIENCE, wait_until
 
 from robotid_ros.cli import doctor
 from robotid_ros.cli.main import main
-from robotid_ros.core.finding_codes import CODES
-from robotid_ros.core.findings import Finding, Severity
+from robotid_ros.core.findings import CODES, Finding, Severity
 from robotid_ros.core.model import build_robot
 from robotid_ros.files.configuration import Configuration, load
 from robotid_ros.nodes.common.messages import status

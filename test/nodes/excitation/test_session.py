@@ -11,7 +11,7 @@ import pytest
 from robotid_ros.core.excitation.limits import check_trajectory
 from robotid_ros.core.excitation.settings import ExcitationSettings
 from robotid_ros.core.excitation.trajectory import point_to_point
-from robotid_ros.core.finding_codes import finding, render
+from robotid_ros.core.findings import finding, render
 from robotid_ros.core.model import build_robot, Robot
 from robotid_ros.exceptions import ConfigurationError, LimitError, RobotStateError
 from robotid_ros.files.configuration import load, read_urdf

@@ -9,7 +9,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from waiting import PATIENCE, wait_until
 
-from robotid_ros.core.finding_codes import finding
+from robotid_ros.core.findings import finding
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.exceptions import ControllerError, TrajectoryError
 from robotid_ros.files.configuration import load, read_urdf

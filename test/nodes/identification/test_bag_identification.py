@@ -4,7 +4,7 @@ from bag_tools import EPOCH, joint_state, status, write_mcap
 from plant_recording import plant, URDF
 import pytest
 
-from robotid_ros.core.finding_codes import select
+from robotid_ros.core.findings import select
 from robotid_ros.core.model import build_robot
 from robotid_ros.exceptions import RecordingError
 from robotid_ros.files.bags import BagWriter
