@@ -66,12 +66,7 @@ def open_atomic(path: str | Path, *, overwrite: bool = True) -> Iterator[BinaryI
 
 
 def expect_writable(folder: str | Path, size: int = 0) -> None:
-    """
-    Check before long work that files can be written to a folder, which may be missing yet.
-
-    `size` is of what will be written [bytes]. Raises FileError where it is no folder, may not be
-    written to, or has too little space.
-    """
+    """Check before long work that so many bytes can be written to a folder; else FileError."""
     folder = Path(folder).absolute()
     with file_errors(folder):
         there = next(path for path in (folder, *folder.parents) if path.exists())

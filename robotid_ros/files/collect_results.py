@@ -318,20 +318,9 @@ def save(
     """
     Write `parameters.yaml`, `torques.npz`, `identified.urdf` and `report.html`.
 
-    Parameters
-    ----------
-    folder : made when missing; files of the same names are replaced
-    settings : the configuration's nested mapping, kept with the result
-    command : that repeats it, for the report
-
-    Returns
-    -------
-    The results, as plain values; with a warning where the report's plotting library is missing.
-
-    Raises
-    ------
-    FileError : the folder cannot be written
-
+    Files of the same names are replaced. The `settings` are the configuration's nested mapping,
+    the `command` repeats it. Returns the results as plain values, with a warning where the
+    report's plotting library is missing. FileError: the folder cannot be written.
     """
     results = collect_results(identification, recording, settings, command)
     description = identified_urdf(

@@ -60,12 +60,7 @@ class Configuration:
 
 
 def load(path: str | Path) -> Configuration:
-    """
-    Read a configuration file; the paths of the URDF and of mesh folders become absolute.
-
-    Raises FileError where the file is missing; ConfigurationError where it is not YAML, an unknown
-    key or a wrong type, named with the file.
-    """
+    """Read a configuration file; the paths of the URDF and of mesh folders become absolute."""
     return load_with_mapping(path)[1]
 
 

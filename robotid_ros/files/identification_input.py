@@ -83,20 +83,12 @@ def open_input(
     """
     Read recordings of one robot, and build the robot.
 
-    What is given goes before what was recorded: the description is `urdf`, else the one that a
-    given configuration names, else that of the first recording, else `fallback`.
-
-    Parameters
-    ----------
-    sources : recordings, or where they are
-    configuration : of the robot: a file, its mapping, or checked; None: that of the recording
-    urdf : text of the robot description
-    options : how to read the recordings; `joints` and `effort_kind` go before the configuration's
-    fallback : text of the robot description to use where there is no other
-    progress : called with the share that is read of a long recording
-
-    Raises RobotIdError where something is missing or does not fit, or the recordings differ.
-
+    What is given goes before what was recorded: the description is `urdf` (text), else the one
+    that a given configuration names, else that of the first recording, else `fallback`. A
+    configuration is a file, its mapping, or checked; None: that of the recording. Of `options`,
+    `joints` and `effort_kind` go before the configuration's. `progress` is called with the share
+    that is read of a long recording. RobotIdError: something is missing or does not fit, or the
+    recordings differ.
     """
     settings: Mapping[str, Any] = {}
     checked = configuration if isinstance(configuration, Configuration) else _NOTHING_GIVEN
@@ -163,11 +155,7 @@ def _recorded_configuration(
 def _select_robot(
     urdf: str, wanted: RobotSettings, recordings: Sequence[AnyRecording]
 ) -> tuple[Robot, RobotSettings]:
-    """
-    Build the robot without joints at rest in the recordings, unless springs are modelled.
-
-    Returns it with warnings of what was locked, and the configuration that gives it.
-    """
+    """Build the robot without joints at rest, unless springs are modelled; and its settings."""
     if wanted.mass == 0.0 and lacks_inertials(urdf):  # it does not matter here
         wanted = replace(wanted, mass=ASSUMED_MASS)
     chosen, notes = wanted, tuple[Finding, ...]()
@@ -193,10 +181,10 @@ def split(
     recording: AnyRecording, part: LogPart | None = None, validation: LogPart | None = None
 ) -> tuple[AnyRecording, AnyRecording | None]:
     """
-    Split a recording into what to identify on and what to validate on.
+    Split a recording into what to identify on and what to validate on, None without.
 
-    Without parts, the session's phases count, or all of it is to identify on. With the first one
-    alone, what comes after it, or before it when that is longer, validates. Nothing may: None.
+    Without parts the session's phases count, or all of it is to identify on. With the first one
+    alone the longer of what comes before or after it validates.
     """
     names = {phase.name for phase in recording.phases}
     if part is not None:

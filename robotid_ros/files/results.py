@@ -134,12 +134,7 @@ def total_residual(rows: Sequence[Residual]) -> float:
 
 @dataclass(frozen=True)
 class Torques:
-    """
-    Measured and predicted torques, (N,) and (N, n).
-
-    Where they are known, also the motion [rad or m, per s], and the parts of the predicted
-    torques, see `EffortParts`.
-    """
+    """Measured and predicted torques (N, n) at times (N,); motion and parts, where known."""
 
     joints: tuple[str, ...]
     time: np.ndarray
@@ -392,12 +387,7 @@ class Difference:
 
 
 def differences(first: Sequence[Entry], second: Sequence[Entry]) -> list[Difference]:
-    """
-    Compare the parameters that both have.
-
-    Base parameters count as the same where they are the same combination of standard parameters:
-    other friction or other joints leave other ones.
-    """
+    """Compare parameters that both have; base parameters of the same combination are the same."""
     others, found = {(entry.name, entry.combination): entry for entry in second}, []
     for a in first:
         if b := others.get((a.name, a.combination)):

@@ -18,12 +18,7 @@ NO_ARGUMENTS: Mapping[str, str] = MappingProxyType({})
 
 
 def read_description(path: str | Path, arguments: Mapping[str, str] = NO_ARGUMENTS) -> str:
-    """
-    Read a URDF; run xacro on the source of one, with its arguments by name.
-
-    Raises FileError where the file is missing, or xacro is not installed; ModelError where xacro
-    refuses it; ConfigurationError where there are arguments, and it is no xacro.
-    """
+    """Read a URDF; run xacro on the source of one. FileError, ModelError: it cannot be read."""
     text = read_text(path)
     if not text.strip():
         raise FileError(f"'{path}' is empty: give the right file")

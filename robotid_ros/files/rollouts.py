@@ -73,12 +73,7 @@ class Rollouts:
         return low, high
 
     def horizon(self, error: np.ndarray) -> np.ndarray:
-        """
-        Return for how long an error (W, S, n) is within the bound, (n + 1,) [s].
-
-        That is the median of all starts, of each joint and last of all joints together; infinite
-        where half of them never leave it.
-        """
+        """Return how long an error (W, S, n) stays within the bound, (n + 1,) [s]."""
         beyond = np.abs(error) > self.bound * self.travel
         beyond = np.concatenate([beyond, beyond.any(axis=-1, keepdims=True)], axis=-1)
         first = np.where(beyond.any(axis=1), self.time[beyond.argmax(axis=1)], np.inf)
@@ -104,22 +99,13 @@ def roll_out(
     progress: Callable[[float], None] = lambda share: None,
 ) -> Rollouts:
     """
-    Simulate a recorded motion: the robot as described, as identified, and draws of it.
+    Simulate a recorded motion: the robot as described, as identified, and `draws` of it.
 
-    ConfigurationError: joints are elastic, or the results do not say how parameters vary;
-    ControllerError, RecordingError, UnknownNameError: the recording cannot be used, or lacks the
-    controller or the commands that are asked for.
-
-    Parameters
-    ----------
-    model : what was identified
-    recording : with the same joints
-    settings : how positions are filtered; a control law in place of the recorded one
-    draws : number of robots that are drawn, see `core.parameters.posterior`; 0: none
-    bound : of an error, as a share of a joint's travel
-    driven_by : CONTROLLER or EFFORTS; '': the controller where it and its reference are known
-    progress : is told the share of the work that is done
-
+    The `settings` say how positions are filtered, and a control law in place of the recorded one;
+    `bound` is that of an error as a share of a joint's travel. What drives robots is CONTROLLER or
+    EFFORTS; '': the controller where it and its reference are known. ConfigurationError: joints
+    are elastic, or the results do not say how parameters vary. ControllerError, RecordingError,
+    UnknownNameError: the recording cannot be used, or lacks what is asked for.
     """
     if isinstance(model.robot, ElasticRobot):
         raise ConfigurationError(
@@ -222,12 +208,7 @@ def _by_torques(
 
 
 def _simulated(model: IdentifiedModel, problem: ReplayProblem) -> np.ndarray:
-    """
-    Return the positions of a robot's MJCF at the updates of a control law, (K, n).
-
-    They start where the measured ones do, and are infinite from where the simulation diverges.
-    Nothing collides: the recorded robot did not.
-    """
+    """Return the positions of a robot's MJCF at the updates of a control law, (K, n)."""
     assert problem.measured is not None
     exported = ExportedRobot(model, 1.0 / problem.law.rate)
     start, size, torque = problem.measured, problem.restart, problem.torque
@@ -297,11 +278,7 @@ class ExportedRobot:
         mujoco.mj_step(self._model, self._data, nstep=self._parts)
 
     def run(self, q: np.ndarray, dq: np.ndarray, control: np.ndarray) -> np.ndarray:
-        """
-        Return positions (W, K + 1, n) from states (W, n), under controls (W, K, n) of a period.
-
-        They are infinite from where the simulation diverges.
-        """
+        """Return positions (W, K + 1, n) from states (W, n), under controls (W, K, n)."""
         kind = mujoco.mjtState.mjSTATE_FULLPHYSICS
         states = np.empty((len(q), mujoco.mj_stateSize(self._model, kind)))
         for state, *start in zip(states, q, dq, strict=True):

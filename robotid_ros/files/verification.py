@@ -112,12 +112,7 @@ def read_verification(path: Path) -> Verification | None:
 def write_gains(
     path: Path, controller: str, gains: Mapping[str, Mapping[str, float]], comment: str
 ) -> Path:
-    """
-    Write gains as a parameter file that the controller's own configuration can load.
-
-    The controller's name is full, such as '/arm_controller'; gains are {joint: {p, i, d}}; the
-    comment says what they are in a line.
-    """
+    """Write gains {joint: {p, i, d}} as a parameter file of a controller, by its full name."""
     parameters = {'gains': {joint: dict(values) for joint, values in gains.items()}}
     text = dump_yaml({controller: {'ros__parameters': parameters}})
     return write_text(path, f'# {comment}\n{text}')

@@ -16,12 +16,7 @@ VALIDATION = ('identification/validation/measured', 'identification/validation/p
 
 
 def plotjuggler_layout(joints: Sequence[str], namespace: str = '') -> str:
-    """
-    Lay out motion, efforts, residual and validation of a session, a plot a joint where two meet.
-
-    Returns XML for `plotjuggler --layout`, which then offers to subscribe to the topics; the
-    namespace is the session's, such as '/arm1', or none.
-    """
+    """Lay out motion, efforts and residual of a session as XML for `plotjuggler --layout`."""
 
     def every(topic: str, field: str) -> list[str]:
         return [f'{topic}/{joint}/{field}' for joint in joints]

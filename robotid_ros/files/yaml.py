@@ -97,11 +97,7 @@ def parse_yaml(text: str, source: str) -> Any:
 
 
 def _check_structure(text: str) -> None:
-    """
-    Raise an error where collections are nested too deeply, and on aliases.
-
-    The loader in C overruns its stack in deep brackets; with aliases a few bytes are any amount.
-    """
+    """Raise an error on deep nesting, which overruns the loader in C, and on aliases."""
     depth = 0
     event: Any
     for event in yaml.parse(text, Loader=_Loader):

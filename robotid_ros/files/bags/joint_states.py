@@ -69,13 +69,7 @@ def _read_fields(
     fields: Sequence[Sequence[str]],
     window: Window = UNBOUNDED,
 ) -> tuple[np.ndarray, list[np.ndarray]] | None:
-    """
-    Read fields of the states of one controller, received in a window of time.
-
-    Of each field the first name that holds something counts. Returns stamps (N,) [ns], as of
-    `stamps_by_motion`, and values (N, n) of each, NaN at joints that the controller lacks; None
-    where it has none of them.
-    """
+    """Read stamps (N,) [ns] and fields (N, n) of the states of one controller, if it has any."""
     fields, parts = [*fields, *MEASURED_FIELDS], []
     for layout, payloads, _, order in bag.groups(topic, window):
         names = layout.texts.get('joint_names', ())
@@ -99,11 +93,7 @@ def _of_joints(found: np.ndarray, names: Sequence[str], joints: Sequence[str]) -
 
 
 def add_reference(bag: Bag, recording: Recording, window: Window = UNBOUNDED) -> Recording:
-    """
-    Add what the controller followed and commanded in a window of time, and the rate of that.
-
-    The recording has the controller to prefer when several were recorded.
-    """
+    """Add what the controller followed and commanded in a window of time, and its rate."""
     controller = recording.controller
     own = f'/{controller.name}/' if controller else '//'
     for topic in sorted(topics_of(bag, CONTROLLER_STATE), key=lambda topic: own not in topic):

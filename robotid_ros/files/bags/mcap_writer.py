@@ -95,11 +95,9 @@ class BagWriter:
     One recording: `<folder>/<name>/<name>.mcap` and, once closed, `metadata.yaml` beside it.
 
     At least every `flush_period` [s] of writing the open chunk goes to the operating system: a
-    process killed at any time loses at most that much, and `open_recording` reads the rest; call
-    `flush` from a timer too, for silent topics. Folders are made when missing; an existing
-    recording is never touched: a taken name gets a number (`name_2`). All methods raise
-    `FileError` from the first failure on, such as a full disk; what was written before stays
-    readable.
+    process killed at any time loses at most that much. Call `flush` from a timer too, for silent
+    topics. A taken name gets a number (`name_2`). All methods raise `FileError` from the first
+    failure on, such as a full disk; what was written before stays readable.
     """
 
     def __init__(self, folder: str | Path, name: str, flush_period: float = FLUSH_PERIOD):
@@ -146,12 +144,7 @@ class BagWriter:
             raise
 
     def add_topic(self, topic: str, message_type: str, *, latched: bool = False) -> None:
-        """
-        Declare a topic before its first message; declaring it again changes nothing.
-
-        A `latched` topic is played back as transient local. Raises RecordingError where the type
-        is in no installed package.
-        """
+        """Declare a topic before its first message; RecordingError: an unknown type."""
         if topic in self._channels:
             return
         self._check()

@@ -128,12 +128,7 @@ class Layout:
 
 
 class Decoder:
-    """
-    Groups the messages of one topic, of a type that rosbags' typestore knows, by layout.
-
-    `fault_of` says why messages of a layout are of no use, '' where they are. Attributes are the
-    layouts so far, and how many messages were left out, by reason.
-    """
+    """Groups the messages of one topic by layout; those with a fault are left out, counted."""
 
     def __init__(
         self, typestore: Any, message_type: str, fault_of: Callable[[Layout], str] = lambda _: ''
@@ -147,12 +142,7 @@ class Decoder:
     def groups(
         self, messages: Messages | Sequence[bytes]
     ) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-        """
-        Split messages into groups of equal layout.
-
-        Yields number of the layout in `layouts`, (M, length) bytes, (M,) positions in `messages`.
-        Raises RecordingError where nearly every message differs.
-        """
+        """Yield number of the layout, (M, length) bytes, (M,) positions in `messages`."""
         if not isinstance(messages, Messages):
             messages = Messages.of([0] * len(messages), messages)
         lengths = messages.sizes

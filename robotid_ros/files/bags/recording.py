@@ -52,12 +52,7 @@ def on_one_clock(states: JointTable, before: float = 0.0) -> tuple[JointTable, n
 
 
 def correct_clock_chunks(tables: Iterable[JointTable]) -> Iterator[tuple[JointTable, bool]]:
-    """
-    Join successive chunks of one recording on the clock of the first, in bounded memory.
-
-    Yields chunks of about the same size, up to `OVERLAP` messages later, and whether a clock
-    jumped.
-    """
+    """Join successive chunks on the clock of the first; yield them, and whether a clock jumped."""
     overlap: JointTable | None = None
     rest: JointTable | None = None
     origin, shift = None, 0
@@ -288,18 +283,10 @@ def open_recording(
     """
     Read one recording, or index it where it has more than `max_samples` joint states.
 
-    Its time counts from the first joint state.
-
-    Parameters
-    ----------
-    path : rosbag2 folder, .mcap or .db3 file, also one that was cut short; a ROS 1 bag or a table
-    joints : names to keep, in this order; None: all that one publisher sends
-    options : what the recording does not say of itself
-    progress : called with the share that is read of a long recording
-
-    Raises RecordingError where it is missing, empty, damaged, or has no joint states or no effort;
-    UnknownNameError at a joint that it lacks.
-
+    It is a rosbag2 folder, .mcap or .db3 file, also one that was cut short, a ROS 1 bag or a
+    table; of `joints` the order is kept, None: all that one publisher sends. Its time counts from
+    the first joint state. RecordingError: it is missing, empty, damaged, or has no joint states or
+    no effort; UnknownNameError: it lacks a joint.
     """
     path, tables = Path(path), list[JointTable]()
     with contextlib.ExitStack() as stack:

@@ -262,11 +262,7 @@ def add_context(bag: Bag, recording: Run, clock: Clock, end: float) -> Run:
 def read_phases(
     bag: Bag, session: RecordedSession, clock: Clock, origin: int, end: float
 ) -> tuple[Phase, ...]:
-    """
-    Parts of the session, on the recording's clock from `origin` [ns] to `end` [s].
-
-    Where the clock was set meanwhile, the stamps in the messages do not count.
-    """
+    """Parts of the session, on the recording's clock from `origin` [ns] to `end` [s]."""
     topic = _topic(bag, STATUS, STATE_TOPIC)
     states = []
     for reception, message in bag.decoded(topic) if topic else ():

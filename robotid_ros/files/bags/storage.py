@@ -113,12 +113,7 @@ class Bag:
         stop: int | None = None,
         limit: int | None = None,
     ) -> Iterator[Messages]:
-        """
-        Yield the messages of one topic, thousands at once, only the first up to a `limit`.
-
-        Of those received at `start` or later, and before `stop` [ns]. Raises RecordingError where
-        the file is damaged.
-        """
+        """Yield messages of a topic, thousands at once, the first `limit` of a window [ns]."""
         room, damaged = unpack_limit(self.size), 0
 
         def in_blocks(messages: Iterable[tuple[Any, Any]]) -> Iterator[Messages]:
@@ -294,11 +289,7 @@ def data_files(path: Path) -> list[Path]:
 def _reader_of(
     path: Path, notes: list[Finding], options: ReadOptions, stack: contextlib.ExitStack
 ) -> Any:
-    """
-    Return what reads a file, by its first bytes, not opened yet; of a table its joint states.
-
-    What is compressed is unpacked until `stack` is closed.
-    """
+    """Return what reads a file, by its first bytes, not opened yet; of a table the table."""
     if path.suffix == '.zstd':
         target = Path(stack.enter_context(tempfile.TemporaryDirectory()), path.stem)
         unpack_file(path, target)

@@ -58,12 +58,10 @@ def distribute(
     """
     Share a new body among the links that move as one, so that each of them can exist.
 
-    The first receiver that can takes the difference, all others keep their bodies. Where none can,
-    heavy links shrink in proportion and the first receiver takes the rest, P − Σ s_i P_i ≻ 0.
-
-    `total` is what all of them are together, `bodies` what each was, at the same frame; the moving
-    link is the first receiver. Returns the body of the link that takes the difference, and factors
-    of those that shrink.
+    The first receiver that can takes the difference. Where none can, heavy links shrink in
+    proportion and the first one, the moving link, takes the rest, P − Σ s_i P_i ≻ 0. Bodies are at
+    the same frame. Returns that of the link that takes the difference, and factors of those that
+    shrink.
     """
     old = np.sum(list(bodies.values()), axis=0)
     if np.abs(total - old).max() <= UNCHANGED * np.abs(old).max():

@@ -35,13 +35,7 @@ COLUMNS = ('name', 'joint', 'unit', 'value', 'sigma', 'percent', 'kind', 'combin
 def write(
     name: str, model: 'IdentifiedModel', **options: Any
 ) -> tuple[dict[str, bytes], list[str]]:
-    """
-    Write a model in a format; return files, and sentences on what they do not hold.
-
-    Files have their paths within the output's folder; a single file, which is the output, has ''.
-
-    Options are `folders`, where the packages of meshes are, besides those of the configuration.
-    """
+    """Write a model in a format; return files by path, '' for a single one, and losses."""
     form = FORMATS[name]
     writer: Any = getattr(import_module(f'.{form.module}', __package__), form.function)
     content, notes = writer(model, **{k: v for k, v in options.items() if k == form.option})

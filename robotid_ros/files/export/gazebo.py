@@ -75,12 +75,7 @@ def gazebo_configuration(path: Path, folder: Path) -> Path:
 
 
 class RobotInGazebo:
-    """
-    A configured robot without rotors and springs, and with gains that its bodies bear.
-
-    ConfigurationError: the configuration names no URDF. ControllerError: no gains below those of
-    the settings hold the bodies.
-    """
+    """A configured robot without rotors and springs, and with gains that its bodies bear."""
 
     def __init__(self, configuration: Configuration):
         urdf, simulation = read_urdf(configuration), configuration.simulation
@@ -115,11 +110,7 @@ class RobotInGazebo:
 
 
 def prepare_gazebo(configuration: Configuration, parameters: Path) -> str:
-    """
-    Write the parameters of the controllers, and return the description of the robot to spawn.
-
-    ConfigurationError, ControllerError: as of `RobotInGazebo`.
-    """
+    """Write the parameters of the controllers; return the description of the robot to spawn."""
     there = RobotInGazebo(configuration)
     joints, simulation = there.robot.joints, there.simulation
     parameters.write_text(yaml.safe_dump(controller_parameters(simulation, joints)))
@@ -181,11 +172,7 @@ def controller_rate(settings: SimulationSettings) -> int:
 
 
 def controller_parameters(settings: SimulationSettings, joints: Sequence[str]) -> dict[str, Any]:
-    """
-    Return a parameter file: controller manager, broadcaster and a controller in effort mode.
-
-    Joints without gains in the settings get zeros.
-    """
+    """Return a parameter file: manager, broadcaster and a controller in effort mode."""
     # controller_manager reads it when it begins, before the plugin sets it.
     simulated = {'use_sim_time': True}
     manager = simulated | {

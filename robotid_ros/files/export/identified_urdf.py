@@ -53,19 +53,14 @@ def identified_urdf(
     """
     Write identified parameters into the robot's description; all else stays.
 
-    The parameters of a joint are those of all that moves with it: links behind fixed or locked
-    joints are part of it. They keep their inertials as long as the moving link, or else the
-    heaviest of those fixed to it, can take the difference; where none can they shrink alike, see
-    `distribute`. Every link that has a body keeps one.
-
-    Of `<dynamics>` damping and friction are written, where friction was identified, and the
-    rotor's inertia beside them as `armature`, which is no part of URDF: its parsers pass over it.
-    All else stands in a comment: torque offset and springs, and where the friction is not viscous
-    and Coulomb, its parameters and how far damping and friction are from it.
-
-    `chi` (p,) are physically consistent standard parameters; `friction` stands for the identified
-    one, by joint; None: fitted here, up to the limits. ModelError: the description is not XML, or
-    lacks a joint.
+    The parameters of a joint are those of all that moves with it, also behind fixed or locked
+    joints. These links keep their inertials as long as the moving link, or else the heaviest of
+    them, can take the difference; where none can they shrink alike, see `distribute`. Of
+    `<dynamics>` damping and friction are written, where friction was identified, and the rotor's
+    inertia as `armature`, which parsers of URDF pass over. All else stands in a comment: torque
+    offset, springs, and friction that is not viscous and Coulomb. `chi` (p,) are physically
+    consistent; `friction` stands for the identified one, by joint; None: fitted here, up to the
+    limits. ModelError: the description is not XML, or lacks a joint.
     """
     try:
         document = parseString(robot.urdf)

@@ -90,11 +90,7 @@ def determined(payload: Payload) -> Array:
 
 
 def maker_lines(body: Array) -> dict[str, str | None]:
-    """
-    Return the line to paste for each maker's controller, None where the data lack a number of it.
-
-    All count in the frame of the payload, which has to be the maker's flange frame.
-    """
+    """Return each maker's line to paste, of its flange frame; None where data lack a number."""
     known = np.isfinite(body)
     return {
         name: maker.line(body) if known[: 10 if maker.inertia else 4].all() else None
@@ -226,13 +222,7 @@ MAKERS: Mapping[str, Maker] = {
 
 
 def find_driver(name: str, frame: str, body: Array, service: str = '') -> Driver:
-    """
-    Return the driver of a maker, where it takes a body in a frame and can be called from here.
-
-    ConfigurationError: there is no such maker, it counts in another frame, wants what the data do
-    not determine, or its drivers have no service; with the line to paste. MissingPackageError: the
-    interface is not installed; with the command that calls it.
-    """
+    """Return the driver of a maker that takes a body in a frame; RobotIdError: why not."""
     if name not in MAKERS:
         raise ConfigurationError(f"there is no maker '{name}': {use_one_of(name, MAKERS)}")
     maker = MAKERS[name]
@@ -272,11 +262,7 @@ def call_text(driver: Driver, body: Array, service: str = '') -> str:
 
 
 def principal_axes(inertia: Array) -> tuple[Array, Array]:
-    """
-    Return principal moments (3,) and a rotation (3, 3) with I = R diag(moments) Rᵀ.
-
-    Of the 24 rotations that do, the one that turns least.
-    """
+    """Return principal moments (3,) and the least rotation (3, 3) to them, I = R diag Rᵀ."""
     from scipy.spatial.transform import Rotation
 
     vectors = np.linalg.eigh(inertia)[1]
@@ -308,12 +294,7 @@ def write_payload(
     *,
     overwrite: bool = True,
 ) -> Path:
-    """
-    Write a payload; what the data do not determine is null, its σ infinite.
-
-    Facts are plain values: robot, recordings. `link` is the one whose frame that of the payload
-    is; '': it has its name. FileError: the file cannot be written.
-    """
+    """Write a payload; null where the data leave it open; `link`: whose frame its own is."""
     columns = (payload.names, payload.value, payload.sigma, payload.units)
     body = determined(payload)
     content = {
@@ -348,12 +329,7 @@ def write_body(path: Path, frame: str, body: Array | None, facts: Mapping[str, A
 
 
 def read_body(path: str | Path) -> tuple[str, Array, Mapping[str, Any]]:
-    """
-    Read frame and body (10,) of a payload file, NaN where they are unknown, and all it holds.
-
-    FileError: it is missing, or no such file; RecordingError: the mass does not stand out of its
-    σ.
-    """
+    """Read frame, body (10,) and all of a payload file; RecordingError: mass within its σ."""
     content = parse_yaml(read_text(path), str(path))
     try:
         inertia = content['inertia_at_centre']
@@ -430,17 +406,11 @@ def open_payload(
     fallback: str = '',
 ) -> PayloadInput:
     """
-    Read what a payload is identified from.
+    Read what a payload is identified from, `empty` and `loaded`; raises as `open_input`.
 
-    Parameters
-    ----------
-    empty : recording without the payload, or the results of an identification: their folder or
-        `parameters.yaml`
-    loaded : recording with it
-    frame : of the description; '': that of the configuration's workspace, else `tool0`, else of
-        the last joint
-    config, urdf, options, fallback, progress : of `open_input`, and what it raises
-
+    The first one is a recording without it, or the results of an identification: their folder or
+    `parameters.yaml`. The frame is one of the description; '': that of the configuration's
+    workspace, else `tool0`, else of the last joint.
     """
     reference: AnyRecording | KnownArm
     results = read_results(empty) if is_results(empty) else None

@@ -97,12 +97,7 @@ def ranges(model: IdentifiedModel) -> tuple[dict[str, bytes], list[str]]:
 
 
 def possible(model: IdentifiedModel, count: int) -> Iterator[IdentifiedModel]:
-    """
-    Yield what was identified, and `count` models that the recording leaves possible.
-
-    ConfigurationError: the results do not hold the covariance, or joints are elastic. SolverError:
-    there are no physically consistent parameters to start from.
-    """
+    """Yield what was identified, and `count` models that the recording leaves possible."""
     if model.estimate is not None:
         yield from possible_servos(model, count)
         return

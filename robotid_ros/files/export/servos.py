@@ -72,11 +72,7 @@ def servo_model(
 
 
 def possible_servos(model: IdentifiedModel, count: int) -> Iterator[IdentifiedModel]:
-    """
-    Yield the identified servos, and draws of them: normal by the covariance, none below zero.
-
-    What is not determined keeps its fitted value in all: its ratios may be known well.
-    """
+    """Yield the identified servos, and normal draws of what is determined, none below zero."""
     found, rng = model.estimate, np.random.default_rng(0)
     assert found is not None
     kept = np.array([name in found.determined for name in found.names], dtype=bool)

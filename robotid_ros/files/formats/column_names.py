@@ -78,11 +78,7 @@ _SHORTEST = 3  # of the parts of a compound
 
 @functools.cache
 def words_of(text: str) -> tuple[str, ...]:
-    """
-    Return the words of a name in lower case, without accents.
-
-    Compounds are split into known parts, of which the last speaks of a quantity.
-    """
+    """Return the words of a name in lower case, without accents; of a compound both parts."""
     plain = unicodedata.normalize('NFKD', text).encode('ascii', 'ignore').decode()
     found = list[str]()
     for word in map(str.lower, WORD.findall(plain)):
@@ -210,11 +206,7 @@ def numbers_in(names: Sequence[str]) -> list[int]:
 
 
 def _by_affix(found: dict[str, str], known: Sequence[str]) -> dict[str, str]:
-    """
-    Match most of the names, {without frills: name}, by one affix, where no other does as well.
-
-    Mere numbers do not match joints of which few have one: `J[1]` is no `wrist_1`.
-    """
+    """Match most of the names, {without frills: name}, by one affix; `J[1]` is no `wrist_1`."""
     shapes = [_FRILLS.sub('', joint.lower()) for joint in known]
     joints = {text: joint for text, joint in zip(shapes, known, strict=True) if text}
     if '' in found or max(Counter(shapes).values(), default=0) > 1:

@@ -69,12 +69,7 @@ _last: dict[tuple[Path, str, int, int, ReadOptions], JointTable | None] = {}
 
 
 def open_table(path: Path, options: ReadOptions) -> JointTable | None:
-    """
-    Read a table, None for other files; the one read last is kept, for several passes.
-
-    What reads a file is chosen by its first bytes and its name. Raises RobotIdError where it is
-    damaged, lacks something, or needs a package.
-    """
+    """Read a table, None for other files; the one read last is kept, for several passes."""
     start, shown = b'', str(path)
     with file_errors(path):
         state = path.stat()
@@ -115,11 +110,7 @@ def open_table(path: Path, options: ReadOptions) -> JointTable | None:
 
 
 def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
-    """
-    Make joint states of a table; a RobotIdError says what is missing or does not fit.
-
-    `options` are what the user and the robot description say.
-    """
+    """Make joint states of a table; RobotIdError: what is missing or does not fit the options."""
     named, needed = dict(options.columns), NEEDED[options.commands]
     if COMMAND in named and not options.commands:
         raise RecordingError(
@@ -349,11 +340,7 @@ def _prove_units(
     prismatic: np.ndarray,
     names: Mapping[str, str],
 ) -> list[Finding]:
-    """
-    Find units that make velocities the derivatives of positions, both (N, n) at stamps (N,) [ns].
-
-    Those of `units` that are '' are put there, where another one is needed; returns notes on them.
-    """
+    """Put units there that make velocities (N, n) the derivatives of positions; return notes."""
     known = {quantity: units[quantity] for quantity in ('position', 'velocity')}
     scaled = (values[q] * factors(q, unit, prismatic) for q, unit in known.items())
     ratio = usual_ratio((stamp - stamp[0]) * 1e-9, *scaled)

@@ -23,12 +23,7 @@ MAX_RESTARTS = 0.1
 
 
 def align_rows(stamp: np.ndarray, values: Values) -> tuple[np.ndarray, Values, list[Finding]]:
-    """
-    Bring rows into the order of time, and what was logged in rows of its own onto the positions.
-
-    Stamps are (N,) [ns], values {position, velocity, effort and perhaps more: (N, n)}, NaN where
-    there is none. Returns the rows that hold positions or efforts, and notes.
-    """
+    """Bring rows into the order of time, and values of rows of their own onto positions."""
     notes: list[Finding] = []
     own = np.asarray(np.isfinite(values['position']).any(axis=1))
     lonely = np.asarray(np.isfinite(values['effort']).any(axis=1) & ~own)

@@ -260,11 +260,7 @@ def is_lerobot(path: Path) -> bool:
 
 
 def read_parquet(path: Path) -> ColumnTable:
-    """
-    Read a Parquet file, or all episodes of a data set of LeRobot behind each other.
-
-    Raises FileError where pyarrow is not installed; RecordingError where there is nothing in it.
-    """
+    """Read a Parquet file, or all episodes of a data set of LeRobot behind each other."""
     parquet = optional_package('pyarrow.parquet', str(path))
     files = [path]
     if path.is_dir():

@@ -216,11 +216,7 @@ def _read(
 
 
 def _numbers(source: str, name: str, cells: Sequence[str], form: _Form) -> np.ndarray:
-    """
-    Turn cells into numbers, NaN for anything else; dates into seconds since 1970, or midnight.
-
-    Raises RecordingError where many begin as numbers and are none, as `1,234` or `5 km`.
-    """
+    """Turn cells into numbers, or seconds since 1970 or midnight; NaN for anything else."""
     dated = any(map(_CLOCK.match, itertools.islice(filter(str.strip, cells), 3)))
     values = np.full(len(cells), math.nan)
     for k, cell in enumerate(cells):

@@ -129,11 +129,7 @@ def factors(quantity: str, text: str, prismatic: np.ndarray) -> np.ndarray:
 
 
 def proven_time_unit(time: np.ndarray, position: np.ndarray, velocity: np.ndarray) -> str:
-    """
-    Return the unit of times in which velocities are the derivatives of positions, '' for none.
-
-    Positions (N, n) may be in rad or degrees, velocities in rad/s, degrees/s or rpm.
-    """
+    """Return the unit of times in which velocities derive from positions (N, n), '' for none."""
     ratio, errors = usual_ratio(time, position, velocity), dict[str, float]()
     for unit, scale in FACTORS['time'].items():
         # Rare units count only where nothing else has to be assumed.
@@ -144,11 +140,7 @@ def proven_time_unit(time: np.ndarray, position: np.ndarray, velocity: np.ndarra
 
 
 def usual_ratio(time: np.ndarray, position: np.ndarray, other: np.ndarray) -> float:
-    """
-    Return by which factor values are the derivatives of positions, the median of the joints.
-
-    Both are (N, n) at times (N,), of which repeated ones are passed over. NaN where none are.
-    """
+    """Return the median ratio of values to the derivatives of positions, (N, n) at times (N,)."""
     if len(time) > MANY:  # parts of it all over tell as much
         parts = np.linspace(0, len(time) - MANY // PARTS, PARTS).astype(int)
         rows = (parts[:, None] + np.arange(MANY // PARTS)).ravel()

@@ -144,12 +144,7 @@ def log_findings(logger: RcutilsLogger, findings: Iterable[Finding]) -> None:
 def trajectory_message(
     points: Waypoints, header: Header | None = None, first: float = 0.0
 ) -> JointTrajectory:
-    """
-    Return points, from a time [s] on, as a message with the header of somebody's goal, if any.
-
-    Without, it is a motion of this package, which starts as it is received and ends at rest. Where
-    it does not, or holds values that are not finite, that is a TrajectoryError.
-    """
+    """Return points from a time [s] on as a message; without a header they have to end at rest."""
     # A controller that commands no efforts refuses points that have some.
     tau = np.empty((len(points.time), 0)) if points.tau is None else points.tau
     # Where velocities alone shape the motion, accelerations would shape it otherwise.

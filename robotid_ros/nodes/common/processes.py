@@ -110,12 +110,7 @@ def prefer_threads(preferred: bool) -> None:
 
 
 def exit_after(seconds: float) -> None:
-    """
-    End this process with code 1 after a time, whatever it does then.
-
-    Fast DDS was seen to spin for ever while it destroys a participant, and to hold Python's lock
-    meanwhile: no thread of Python's own could end that.
-    """
+    """End this process after a time: Fast DDS was seen to spin for ever as it ends."""
     faulthandler.dump_traceback_later(seconds, exit=True, file=_NOWHERE)
 
 

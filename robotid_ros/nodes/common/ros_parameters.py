@@ -27,12 +27,7 @@ INT64_MAX = 2**63 - 1
 def configuration_from_overrides(
     overrides: Mapping[str, Any], folder: str | Path | None = None
 ) -> tuple[Configuration, dict[str, Any]]:
-    """
-    Check a node's overrides; return the configuration, and the nested mapping it was made of.
-
-    These are {'robot.name': 'tx40', …}; None stands for an empty list, as ROS reads `[]`. A
-    relative URDF path starts from `folder`. `ConfigurationError`: an unknown key or a wrong type.
-    """
+    """Check a node's overrides; return the configuration, and the mapping it was made of."""
     groups: dict[str, Any] = {}
     for name, value in overrides.items():
         # The description itself may come as a parameter, as robot_state_publisher takes it.
@@ -62,12 +57,7 @@ def declare_settings(node: Node, configuration: Configuration, groups: Iterable[
 
 
 class ParameterClient:
-    """
-    Parameter services of another node, its name relative to the namespace of this one.
-
-    Every call waits for the node's executor, at most for a `timeout` [s], so call from a worker
-    thread. `ControllerError`: it is not there, does not answer, or not what was asked.
-    """
+    """Parameter services of another node, for worker threads; `ControllerError`: no answer."""
 
     def __init__(self, node: Node, name: str, timeout: float):
         self.name, self.timeout = name, timeout

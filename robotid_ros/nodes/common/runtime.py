@@ -64,12 +64,7 @@ DIAGNOSTICS_PERIOD = 1.0  # from one status on `/diagnostics` to the next, as RE
 
 
 class MessageGuard:
-    """
-    No message ends a node: what a callback cannot use is passed over, counted and told.
-
-    `counts` holds the messages that were passed over, by topic; `warn` is called with a sentence
-    on the first, and then whenever there are twice as many.
-    """
+    """No message ends a node: what a callback cannot use is passed over, counted and told."""
 
     def __init__(self, warn: Callable[[str], Any]):
         self.counts, self._warn = Counter[str](), warn
@@ -209,12 +204,7 @@ def serve(
 
 
 class WorkerNode(ConfiguredNode):
-    """
-    A configured node that publishes `~/state` and works in one thread beside its executor.
-
-    The last state is repeated on `/diagnostics`, with WARN where messages were passed over. The
-    URDF that was published last is its `description`, once it is subscribed to.
-    """
+    """A configured node that publishes `~/state` and works in one thread beside its executor."""
 
     description = ''
 

@@ -58,12 +58,7 @@ def result_of(future: Future, timeout: float, what: str) -> Any:
 def answer_of(
     ask: Callable[[], Future], timeout: float, what: str, period: float = REPEAT_PERIOD
 ) -> Any:
-    """
-    Wait for the answer to a request that does no harm when it is repeated after a `period`.
-
-    A service may know a client later than the client knows it, and its first answers are lost. No
-    answer within `timeout` in all [s] is a `ControllerError`.
-    """
+    """Wait for an answer, ask again after a `period`: the first one may get lost."""
     done, end = threading.Event(), time.monotonic() + timeout
     futures: list[Future] = []
     while not done.is_set() and (not futures or time.monotonic() < end):

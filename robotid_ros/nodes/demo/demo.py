@@ -193,12 +193,7 @@ class DemoClient:
 
 
 class Demo(contextlib.ExitStack):
-    """
-    A session on the simulated robot of a configuration file.
-
-    The folder `output` gets recording and results; `verifications` are services of the excitation
-    that are called after the session.
-    """
+    """A session on the simulated robot, and verifications after it; files are in `output`."""
 
     def __init__(
         self,

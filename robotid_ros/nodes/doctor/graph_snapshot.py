@@ -334,14 +334,9 @@ def snapshot_of_graph(
     """
     Listen to a graph and ask it; RobotIdError: no URDF, ROS does not start, or a name is none.
 
-    Parameters
-    ----------
-    controller : that is meant; '' for the configuration's, or the only one there is
-    duration : how long to listen [s]; participants of DDS announce themselves every 3 s
-    timeout : longest wait for an answer, to discover the robot, and for a message of a topic that
-        is published [s]
-    domain : ROS domain; None: the environment's
-
+    The controller is the configuration's or the only one, unless it is named. DDS announces
+    participants every 3 s. `timeout` is the longest wait for an answer, to discover the robot, and
+    for a message of a topic that is published [s].
     """
     default = configuration.excitation.controller
     try:

@@ -182,12 +182,7 @@ MAX_SCALE, NO_WEIGHT = 2.5, 0.2
 
 
 def compare_weights(stream: JointTable, robot: Robot) -> tuple[Array, Array, Array, np.ndarray]:
-    """
-    Compare efforts at rest with the weight of the description's masses.
-
-    Returns (n,) reported efforts with their drive gain, what bears the masses, and what friction
-    may take of that, and the numbers of the joints that bear a weight which shows.
-    """
+    """Return efforts at rest, weight, what friction may hide, (n,), and the heavy joints."""
     states = stream.columns(robot.joints)
     q = states.position.mean(axis=0, keepdims=True)
     rest = np.zeros_like(q)

@@ -70,9 +70,8 @@ class Guardian:
     """
     The excitation's end of the pipe; its methods raise `ControllerError` where nobody guards.
 
-    It calls the services `stop`, and `reset` for parameters, in a node's domain; the log has that
-    node's name. In need it cancels the goal, or activates the first controller to `switch` in
-    place of the second.
+    In need it calls the service `stop` to cancel the goal, or to activate the first controller to
+    `switch` in place of the second; `reset` sets parameters.
     """
 
     def __init__(self, stop: str, reset: str, domain: int, name: str = 'excitation', *switch: str):

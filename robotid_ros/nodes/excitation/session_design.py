@@ -235,12 +235,7 @@ def _draw_page(page: Path, plan: Design, urdf: str, configuration: Configuration
 def read_positions(
     node: Node, joints: Sequence[str], timeout: float, listening: float = LISTENING
 ) -> dict[str, float]:
-    """
-    Listen to the joint states, also those of several publishers; return finite positions by joint.
-
-    `joints` must be heard within `timeout` [s], or it is a `ControllerError`; others may take
-    `listening` [s].
-    """
+    """Return finite positions by joint, of all who publish them; `joints` must be heard."""
     positions: dict[str, float] = {}
     end = time.monotonic() + listening
     with closing(BatchedSubscription(node, JointState, 'joint_states')) as states:

@@ -471,9 +471,8 @@ def check_states(
     """
     Check that states flow, are complete and inside the limits; return what watches them then.
 
-    `streams` are the joint states and the controller's. Where the former report no efforts, or
-    exactly 0 for all joints while the controller commands others, as with gz_ros2_control, those
-    count for it.
+    Where joint states report no efforts, or exactly 0 while others are commanded, those count for
+    it.
     """
     states, controller_states = streams
     state = states.wait_for_latest(

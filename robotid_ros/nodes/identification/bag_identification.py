@@ -44,13 +44,7 @@ def identify_bag(
     include_failed: bool,
     progress: Callable[[str], None],
 ) -> IdentificationOutcome:
-    """
-    Identify from a session's bag and write the results beside it.
-
-    The configuration comes checked, and as it was given; the description counts where neither
-    recording nor configuration has one; `include_failed` uses that of a session that failed or was
-    cut. RobotIdError: the recording cannot be used; says why.
-    """
+    """Identify from a session's bag, write results beside it; RobotIdError: why not."""
     progress(f"reading '{bag}'")
     reported = 0
 

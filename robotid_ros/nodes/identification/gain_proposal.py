@@ -128,13 +128,7 @@ class GainUpdate:
         self._state_topic: str = states.topic_name
 
     def set(self, proposal: GainProposal | str, folder: Path, created: str) -> None:
-        """
-        Set proposed gains, where there are any; put the old ones back if that fails.
-
-        Folder and date of creation are those of the results, beside which a trial is told.
-        ControllerError: a session may run, simulation or trial found them not better, the gains
-        are not those of the recording any more, the robot moves, or the controller refuses.
-        """
+        """Set proposed gains, or the old ones again if that fails; ControllerError: why not."""
         self._check_no_session()
         if isinstance(proposal, str):
             raise ControllerError(f'no gains are proposed: {proposal or NO_GAINS}')

@@ -50,13 +50,7 @@ def identify_payload_bag(
     description: str,
     progress: Callable[[str], None],
 ) -> tuple['Payload', str, tuple[Finding, ...], Path]:
-    """
-    Identify a payload and write its file beside the recording, in a process of its own.
-
-    `empty` and `loaded` are recordings without it, or results of one, and with it; the description
-    counts where neither recording nor configuration has one. Returns the payload, the link whose
-    frame its own is, what to doubt, and the file.
-    """
+    """Identify a payload, in a process of its own; return it, its link, findings, its file."""
     # Only that process needs these: the node starts without them.
     from ...core.payload import payload_from_recordings
     from ...files.export.payload import is_results, open_payload, write_payload

@@ -34,17 +34,10 @@ def set_payload(
     """
     Set a body at the driver of a maker and at the relay, where one runs; return a sentence.
 
+    It waits while the node's executor spins, so call from a worker thread. The maker is one of
+    `MAKERS`, or `RELAY`, which has no driver; the body is `CENTRAL` (10,) in a frame, NaN where it
+    is unknown. The file, under a new name where one is there, gets what was set before.
     RobotIdError: nothing is set; says why, and what to do.
-
-    Parameters
-    ----------
-    node : whose executor spins; it waits, so call from a worker thread
-    maker, service : one of `MAKERS`, and where its driver is not started as usual its service; or
-        `RELAY`, which has no driver
-    frame, body : `CENTRAL` (10,) in this frame, NaN where it is unknown
-    file : for what was set before; gets a new name where one is there
-    timeout : longest wait for a service, and for what a driver publishes [s]
-
     """
     places = _Places(node, maker, service, frame, body, timeout)
     before, relay = places.body(), places.parameters()

@@ -35,12 +35,7 @@ class IdentificationOutcome(NamedTuple):
 
 
 def parameters_message(results: Results, stamp: Time) -> DiagnosticArray:
-    """
-    One status per joint: base parameters as `ZZ1R`, standard ones as `standard.ZZ1`.
-
-    Each value reads 'value; σ; %σ; unit; class', numbers with full precision. Where two methods
-    were asked for, base parameters of the second follow as `didim.ZZ1R`.
-    """
+    """One status a joint: `ZZ1R`, `standard.ZZ1`, `didim.ZZ1R`: 'value; σ; %σ; unit; class'."""
     groups, other = dict[str, dict[str, str]](), results.compared
     both = {'': results.base, 'standard.': results.standard}
     more = {f'{other.method}.': other.base} if other else {}

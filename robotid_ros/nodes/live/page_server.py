@@ -111,13 +111,7 @@ class _Viewer(_Guarded, WebSocketHandler):
 
 
 class PageServer:
-    """
-    Serves the page from a thread of its own until it is closed.
-
-    The source, the node `live`, gives the page and news for it, and calls the robot; the folder is
-    that of earlier sessions; port 0 stands for any free one. `port` and `token` are those of the
-    page's address. ConfigurationError: the port is taken.
-    """
+    """Serves a page and those of a folder, to who knows `token`, until it is closed."""
 
     def __init__(self, source: Any, address: str, port: int, folder: Path):
         try:

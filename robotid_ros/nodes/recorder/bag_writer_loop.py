@@ -152,12 +152,7 @@ NODE_GONE = 'the node of the recorder was destroyed while it recorded'
 
 
 class BagWriterLoop:
-    """
-    An open bag and the topics that go into it; FileError: it cannot be opened.
-
-    `design` gives what the excitation runs, as plain values; one that is `started_by_session` is
-    ended by the excitation, another one by hand; `beat` is called at every turn.
-    """
+    """An open bag and its topics; a session or a hand ends it, `beat` is called at every turn."""
 
     def __init__(
         self,

@@ -87,12 +87,7 @@ class LoopStatistics:
 
 
 class ControlLoop:
-    """
-    Physics and controller in lockstep, in a thread of their own, in real or simulated time.
-
-    `outputs` are called in that thread; `step` advances the robot by a period under a command,
-    None where commands are efforts.
-    """
+    """Physics and controller in lockstep in a thread, in which `outputs` and `step` are called."""
 
     def __init__(
         self,
