@@ -30,19 +30,13 @@ def setting(
     former: Mapping[str, Mapping[Any, Any]] | None = None,
 ) -> Any:
     """
-    Declare one setting as a dataclass field.
+    Declare one setting as a dataclass field; without a default it is required.
 
-    Parameters
-    ----------
-    default : value, or a callable that makes it (a nested dataclass, `dict`); left out: required
-    description : one line, shown by `ros2 param describe` and in error messages
-    unit : SI unit, per joint 'rad' stands for 'm' on prismatic joints
-    minimum, maximum : inclusive bounds, of each element for arrays
-    choices : the allowed strings
-    dynamic : a running node lets its parameter be changed
-    former : {key of earlier versions: {its value: the value now}}, which is still read; None: an
-        empty group
-
+    A default may be a callable that makes it (a nested dataclass, `dict`). The description is one
+    line, for `ros2 param describe` and messages; of a unit per joint 'rad' stands for 'm' on
+    prismatic ones. Bounds are inclusive, of each element of arrays; a running node lets a
+    `dynamic` one be changed. Of `former`, {key of earlier versions: {its value: the value now}},
+    None stands for an empty group.
     """
     metadata = {
         **{'description': description, 'unit': unit, 'minimum': minimum, 'maximum': maximum},

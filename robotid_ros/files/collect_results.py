@@ -341,14 +341,7 @@ def check_parameters(
     command: str = '',
     known: Sequence[Finding] = (),
 ) -> CheckedParameters:
-    """
-    Predict a recording by base parameters, by identified.urdf, and by the robot description.
-
-    The delays that were removed in the identification are removed here too. `command` repeats it,
-    for the page; findings that are `known` come before those of the prediction. Raises
-    RecordingError where the recording cannot be used; UnknownNameError where the robot lacks an
-    identified parameter.
-    """
+    """Predict a recording by base parameters, by identified.urdf and by the description."""
     robot, settings = session.robot, session.configuration.identification
     names, constants = (results.model.get(k, {}) for k in ('friction', 'friction_constants'))
     if robot.elastic is not None:

@@ -120,12 +120,7 @@ def read_urdf(configuration: Configuration) -> str | None:
 
 
 def resolve(uri: str, folder: str | Path | None = None) -> Path:
-    """
-    Find a file named by `package://`, `file://`, an absolute path or one relative to `folder`.
-
-    Packages are looked up where ament installed them; this package is also found in its own source
-    tree. Raises FileError where the package is not installed.
-    """
+    """Find a file by `package://`, `file://` or a path; FileError: no such package."""
     if uri.startswith('file://'):
         return Path(unquote(uri.removeprefix('file://')))
     if not uri.startswith('package://'):

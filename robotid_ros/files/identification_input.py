@@ -226,12 +226,7 @@ def _check_duration(recording: AnyRecording) -> AnyRecording:
 def _position_ranges(
     recordings: Sequence[AnyRecording], wanted: Collection[str]
 ) -> tuple[dict[str, PositionRange], dict[str, PositionRange]]:
-    """
-    Return the position ranges of the joints with efforts, and of those without.
-
-    A joint that moves while its effort never changes counts as one without, unless it is wanted,
-    or no effort changes. Where a joint moves in no recording, its range is that of the first one.
-    """
+    """Return position ranges of joints with efforts that change, or are wanted; of others."""
     ranges, left_out = dict[str, PositionRange](), dict[str, PositionRange]()
     for recording in recordings:
         dead = np.zeros(len(recording.joints), bool)

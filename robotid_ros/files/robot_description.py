@@ -122,13 +122,7 @@ SLENDEREST = 1e-3
 
 
 def repair_inertials(urdf: str, moving: Collection[str] = ()) -> tuple[str, dict[str, str]]:
-    """
-    Replace inertials that no body can have by the nearest possible ones.
-
-    The mass distribution about the centre of mass loses its negative second moments: in the
-    Frobenius norm, no possible body is nearer. Links that are `moving` must have a mass. Returns
-    the text, and by link what was wrong and what it became. Raises ModelError where malformed.
-    """
+    """Replace impossible inertials by the nearest possible; return the text, what was wrong."""
     root, sentences = parse_urdf(urdf), dict[str, str]()
     links = {link.get('name', ''): link for link in root.findall('link')}
     for name, body in urdf_reading.read_inertials(root).items():

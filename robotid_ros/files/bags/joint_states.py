@@ -114,12 +114,7 @@ def add_reference(bag: Bag, recording: Recording, window: Window = UNBOUNDED) ->
 
 
 def commanded_effort(bag: Bag, topics: Sequence[str], states: JointTable) -> np.ndarray:
-    """
-    Return what controllers commanded one cycle of the hardware before joint states, (N, n).
-
-    That is what hardware reports that has no sensor. Of the controllers' topics the first one that
-    knows a joint counts. NaN where nothing is known.
-    """
+    """Return what controllers commanded one cycle before joint states, (N, n); NaN: unknown."""
     stamp, effort = states.stamp, np.full(states.effort.shape, np.nan)
     # A controller may update less often than its hardware applies and reports what it commands.
     steps = np.diff(np.unique(stamp))
@@ -226,14 +221,7 @@ _Parts = list[tuple[np.ndarray, JointTable]]
 
 
 def find_topic(bag: Bag, joints: Sequence[str] | None = None) -> str:
-    """
-    Topic of the measured joint states of the robot.
-
-    Of several it is one with positions of the robot, by its name not of commands or predictions,
-    with efforts, called `/joint_states`, of most joints, the fullest: the first of these that
-    tells them apart decides. `joints` are those that are asked for, None for those of the options
-    or of the robot description. Raises RecordingError where there is none.
-    """
+    """Find the topic of the measured joint states: the first test of `rank` decides of several."""
     counts = {topic: count for topic, count in bag.topics(JOINT_STATE).items() if count}
     if not counts:
         raise RecordingError(
@@ -279,12 +267,7 @@ def find_topic(bag: Bag, joints: Sequence[str] | None = None) -> str:
 def read_joint_states(
     bag: Bag, topic: str, seconds: float = np.inf, window: Window = UNBOUNDED
 ) -> Iterator[list[JointTable]]:
-    """
-    Read the joint states of a topic, those with the same set of joints together.
-
-    Yields one table per set of joints, anew whenever so many `seconds` have passed, to bound the
-    memory; `window` are the times of reception between which it is read [ns].
-    """
+    """Yield a topic's tables, one per set of joints, anew every so many `seconds`."""
     if bag.table:
         table = bag.table
         received, ends = table.received, [0, len(table.stamp)]
@@ -407,14 +390,7 @@ def _with_topic(bag: Bag, tables: Sequence[JointTable], name: str) -> list[Joint
 
 
 def select_joints(tables: Sequence[JointTable], joints: Sequence[str] | None) -> JointTable:
-    """
-    Make one table with the joints asked for.
-
-    One publisher that has them all is preferred, then one with effort, then the fastest; several
-    that have some of them each are joined by interpolation. Raises UnknownNameError where nobody
-    publishes a joint; RecordingError where the joints come from publishers that do not run at one
-    time.
-    """
+    """Make one table of the joints asked for, of several publishers by interpolation."""
     ranked = sorted(tables, key=lambda table: table.fullness, reverse=True)
     if joints is None:
         joints = ranked[0].joints

@@ -193,12 +193,7 @@ class BagWriter:
         self._flushed = time.monotonic()
 
     def close(self) -> Path:
-        """
-        Write index and metadata, and return the recording's folder; a second call does nothing.
-
-        After a failure the file is only closed: it stays readable up to there. Where not even its
-        first messages were written it is removed.
-        """
+        """Write index and metadata; return the folder, which is removed without a message."""
         if not self._open:
             return self.path
         self._open = False

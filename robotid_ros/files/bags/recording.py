@@ -35,11 +35,7 @@ OFFSET_TOLERANCE = 1000  # offsets of one clock differ by rounding only [ns]
 
 
 def on_one_clock(states: JointTable, before: float = 0.0) -> tuple[JointTable, np.ndarray, bool]:
-    """
-    Join what was recorded before and after a clock was set, `before` seconds after a beginning.
-
-    Returns the states on the first clock, which ones to keep, and whether a clock jumped.
-    """
+    """Join states before and after a clock was set; return them, which to keep, if it was."""
     origin, began = states.stamp[0], states.received[0]
     time, kept, jumps, notes = undo_clock_jumps(
         (states.stamp - origin) * 1e-9, (states.received - began) * 1e-9, states.position, before
@@ -353,12 +349,7 @@ def to_recording(states: JointTable, origin: int, source: str) -> Recording:
 def _usable_joints(
     joints: Sequence[str], available: np.ndarray, source: str, optional: bool, options: ReadOptions
 ) -> list[str]:
-    """
-    Return the joints that an identification can use.
-
-    `available` (2, n) is whether there is any effort, if it is needed, and any position of each.
-    Others are left out where that is `optional`; they are refused where they were asked for.
-    """
+    """Return joints with any effort, if it is needed, and any position, `available` (2, n)."""
     kept, remedy = list(joints), ''
     for name, has, remedy in (
         (

@@ -103,11 +103,7 @@ FULL: Speed = (1.0, 1.0, 1.0)
 
 
 class StateChange(NamedTuple):
-    """
-    A state, since when it holds [s] and when it was received [s].
-
-    Of a motion also how many periods it has, its speed so far, and rests between periods [s].
-    """
+    """A state, since when it holds and when it was received [s]; of a motion its speed, too."""
 
     name: str
     time: float
@@ -120,11 +116,7 @@ class StateChange(NamedTuple):
 def build_phases(
     states: Iterable[StateChange], periods: Mapping[str, float], end: float
 ) -> tuple[Phase, ...]:
-    """
-    Order states in time, as received, and make phases of them; those of others are passed over.
-
-    `periods` last one cycle of the motion of a phase [s]; the recording lasts from 0 to `end` [s].
-    """
+    """Make phases of states; `periods` last a cycle [s], the recording lasts to `end` [s]."""
     known, latest = list[StateChange](), -math.inf
     for state in states:
         if state.name in STATES:

@@ -38,12 +38,7 @@ Group = tuple[Layout, np.ndarray, np.ndarray, np.ndarray]
 
 
 class Bag:
-    """
-    An open recording; what is damaged in it is left out, counted and noted.
-
-    Its files, which have a `size` [bytes], have readers, and topics that `connections` describe as
-    rosbags does; or it is a `table` of joint states already, of `JOINT_STATES_TOPIC`.
-    """
+    """An open recording, or a table; what is damaged in it is left out, counted and noted."""
 
     def __init__(
         self,
@@ -209,12 +204,7 @@ METADATA, _SQLITE = 'metadata.yaml', b'SQLite format 3\0'
 
 @contextlib.contextmanager
 def open_bag(path: str | Path, options: ReadOptions = DEFAULTS) -> Iterator[Bag]:
-    """
-    Open a recording for reading: a bag of ROS 2 or ROS 1, or a table.
-
-    Raises RecordingError where it is missing, empty, damaged or of an unknown kind; RobotIdError
-    where a table lacks something, or does not fit the options.
-    """
+    """Open a bag of ROS 2 or ROS 1, or a table; RecordingError: it cannot be read."""
     notes: list[Finding] = []
     path = Path(path)
     parts, promised = data_files(path), 0

@@ -50,13 +50,7 @@ WORLD = """<sdf version="1.9">
 
 
 def gazebo_configuration(path: Path, folder: Path) -> Path:
-    """
-    Return a configuration file of a robot as Gazebo has it, written to a folder where it differs.
-
-    Joints are rigid. Where softer gains than the configured ones let a joint sag, a session allows
-    the errors that this makes. FileError, ConfigurationError, ControllerError: as of `load` and
-    `RobotInGazebo`.
-    """
+    """Return a configuration as Gazebo has it: rigid joints, room for what softer gains make."""
     values, configuration = load_with_mapping(path)
     changed = dict[str, dict[str, Any]]()
     if configuration.robot.elastic.joints:
@@ -161,12 +155,7 @@ def friction_factors(robot: Robot) -> Array:
 
 
 def controller_rate(settings: SimulationSettings) -> int:
-    """
-    Return the rate at which Gazebo updates a controller [Hz].
-
-    The plugin updates after whole steps alone, and rates are whole numbers: only of those that
-    divide the steps the period is one of steps.
-    """
+    """Return Gazebo's rate of updates [Hz], which has to divide that of its whole steps."""
     steps = ceil(STEP_RATE / min(settings.update_rate, STEP_RATE))
     return STEP_RATE // next(k for k in range(steps, STEP_RATE + 1) if STEP_RATE % k == 0)
 

@@ -40,12 +40,7 @@ TIMESTEP = 0.002
 
 
 def mjcf(model: IdentifiedModel, folders: Sequence[str | Path] = ()) -> tuple[str, list[str]]:
-    """
-    Write an identified robot as MJCF, and sentences on what it does not hold, which stand in it.
-
-    Meshes are sought in the packages in `folders`, and in those that the configuration names.
-    Joints with servos get position actuators, others motors.
-    """
+    """Write an identified robot as MJCF, and what it lacks; `folders`: packages of meshes."""
     model = model.for_simulation
     parts = read_parts(model)
     bodies, shapes, notes = parts.bodies, parts.shapes, parts.notes

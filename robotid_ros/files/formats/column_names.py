@@ -255,13 +255,7 @@ class Selection(NamedTuple):
 def group(
     names: Iterable[str], joints: Sequence[str], places: Mapping[str, tuple[str, Key]] = EMPTY
 ) -> list[Selection]:
-    """
-    Select columns that mean something, grouped by names that differ only in the joint.
-
-    That is a number or the name of one of `joints`; of a column of an array `places` say it with
-    its pattern. Also together are columns of different joints that differ in the unit, in torque
-    or force, or in what repeated names have behind them.
-    """
+    """Group columns that mean something by names that differ in the joint, or only the unit."""
     # Patterns that each name may follow and the joint in it, the likeliest first. That is one of
     # the robot's, a number, what stands before the last part of a path, or all neighbours in a
     # part that say nothing else: `arm.base.position`, `Lage_ist_X`.

@@ -76,14 +76,7 @@ def _matches(table: ColumnTable, pattern: str) -> list[tuple[Key, str]]:
 def find(
     table: ColumnTable, joints: Sequence[str], named: Mapping[str, str]
 ) -> tuple[dict[str, Selection], list[str]]:
-    """
-    Find times, positions, velocities and efforts by the names of the columns.
-
-    Measured columns come before commanded ones, torques before currents; `joints` are those of the
-    robot, where they are known, `named` the patterns that the user gives. Returns the columns by
-    quantity, and which quantities no one named. Raises RecordingError where signals have times of
-    their own that differ, or a row is of one joint.
-    """
+    """Find the columns of each quantity by their names, and which of these no one named."""
     names = list(table.names)
     if not named:
         bases = [re.sub(r' \(\d+\)$', '', name) for name in names]

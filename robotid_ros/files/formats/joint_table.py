@@ -65,12 +65,7 @@ MAX_SPACING = 4.5
 def interpolate(
     wanted: np.ndarray, time: np.ndarray, values: np.ndarray, beyond: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """
-    Interpolate values (M, …) at times (M,) linearly at others (N,).
-
-    Not where neighbours are more than `MAX_SPACING` of their usual intervals apart; still as far
-    as `beyond` of one outside their ends. Returns (N, …), NaN where it is not, and where it is.
-    """
+    """Interpolate values (M, …) at times (M,) at others (N,), not in gaps; and where it did."""
     time, first = np.unique(time, return_index=True)
     flat = values[first].astype(float).reshape(len(first), -1)
     found = np.full((len(wanted), flat.shape[1]), np.nan)

@@ -278,12 +278,7 @@ def _calibrate(
     options: ReadOptions,
     source: str,
 ) -> None:
-    """
-    Bring normalised positions and commands (N, n) to rad, in place.
-
-    The middle of a motor's range is the angle 0, that of a gripper, which counts from where it is
-    closed, the middle of what the description allows, `centres`.
-    """
+    """Bring normalised positions and commands (N, n) to rad, in place; `centres` of grippers."""
     names = [name for name, *_ in options.calibration]
     motors = {joint: name for name, joint in match_names(names, joints).items()}
     if lacking := [joint for joint in joints if joint not in motors]:
@@ -302,12 +297,7 @@ def _calibrate(
 def _unit_of_positions(
     said: str, name: str, position: np.ndarray, shares: np.ndarray
 ) -> tuple[str, list[Finding]]:
-    """
-    Return the unit of positions (N, n), '' where nothing proves one, and notes.
-
-    That is what is `said`, else one by which they are within limits; `shares` (N, m) are those of
-    joints with limits, by these as rad.
-    """
+    """Return the unit of positions (N, n), as `said` or by the limits, '' if none, and notes."""
     for unit in said.split(','):
         if canonical(unit) in WITHOUT_VALUE['position']:
             raise RecordingError(

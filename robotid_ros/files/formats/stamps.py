@@ -230,12 +230,7 @@ def _spread(stamp: np.ndarray) -> tuple[np.ndarray, Finding]:
 
 
 def continuous(stamp: np.ndarray, source: str) -> tuple[np.ndarray, list[Finding]]:
-    """
-    Return stamps (N,) [ns] in which trials that are appended to one another follow after a pause.
-
-    No times of reception say how long passed between them. Steps ahead nearby that make up for a
-    step back are those of stamps that are far off: they stay.
-    """
+    """Return stamps (N,) [ns] in which appended trials follow after a pause, and notes."""
     step = np.diff(stamp)
     back = step < -MAX_STEP_BACK * 1e9
     if not back.any():

@@ -348,13 +348,7 @@ GRIPPER = 'gripper'
 def read_calibration(
     path: str | Path, degrees: bool = False
 ) -> tuple[tuple[str, float, float], ...]:
-    """
-    Return, of each motor, its name, rad per unit, and the unit that is the middle of its range.
-
-    That is where LeRobot puts the angle 0, but of a gripper. Units are -100 to 100 of the range,
-    degrees where `degrees` says so, and 0 to 100 of a gripper. Raises FileError where the file is
-    missing, or is no calibration.
-    """
+    """Return each motor's name, rad per unit, and unit in the middle; FileError: it is none."""
     motors = []
     try:
         for name, values in json.loads(read_text(path)).items():

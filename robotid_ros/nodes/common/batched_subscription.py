@@ -41,12 +41,7 @@ class _NeverExecutedGroup(ReentrantCallbackGroup):
 
 
 class BatchedSubscription:
-    """
-    Subscription without callback, with a queue of its own in which `depth` messages may wait.
-
-    Where it is `latched`, it asks for what was published before, if the publisher keeps it. As
-    many as are `kept` of the messages that were taken last stay in `recent`, oldest first.
-    """
+    """Subscription without callback: `depth` messages wait, the last `kept` stay in `recent`."""
 
     def __init__(
         self,
@@ -135,12 +130,7 @@ class BatchedSubscription:
         count: int = NEWEST,
         time_limit: float = DECODING_TIME,
     ) -> tuple[list[Any], int]:
-        """
-        Take everything, decode the newest; return usable messages, oldest first, and the others.
-
-        Of these only the number. At most `count` usable ones are decoded, from the newest back,
-        for `time_limit` [s of processor], one in any case.
-        """
+        """Take all, decode the newest `count`; return usable ones, and how many others."""
         waiting = list(self.take_serialized())
         messages: deque[Any] = deque()
         unusable, end = 0, time.thread_time() + time_limit

@@ -227,12 +227,7 @@ def reference_positions(message: Any, joints: Sequence[str]) -> Array:
 
 
 class SpeedScaling:
-    """
-    Reads and checks the share of the designed speed at which a controller runs its trajectory.
-
-    Controllers of old leave it at 0, so that 0 counts as 1 until something else was seen. `now` is
-    when it begins [s, any monotonic clock].
-    """
+    """Reads and checks at which share of the designed speed a controller runs; at first 0 is 1."""
 
     def __init__(self, now: float = 0.0):
         self._known = False

@@ -93,9 +93,8 @@ def prefer_threads(preferred: bool) -> None:
     Ask for real-time scheduling of this process's threads, or take that back.
 
     Whoever watches a robot must not wait for a processor behind those who compute. All threads
-    are asked for: they share Python's lock and the middleware's, and one that waits while it has
-    such a lock would hold up the others. What this process starts is scheduled as usual. Without
-    the right to it (`ulimit -r`) nothing changes. Of nodes in one process, all must take it back.
+    share Python's lock and the middleware's. What is started from here is scheduled as usual. Of
+    nodes in one process, all must take it back.
     """
     global _preferring
     policy = os.SCHED_RR | os.SCHED_RESET_ON_FORK if preferred else os.SCHED_OTHER

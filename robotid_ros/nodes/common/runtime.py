@@ -179,11 +179,7 @@ def serve(
     kind: type = Trigger,
     **options: Any,
 ) -> None:
-    """
-    Offer `~/name`: `work` does it and says so, or raises why not; `start` gives it a thread.
-
-    It gets the values of a request, which a Trigger has none of, and a SetBool one.
-    """
+    """Offer a Trigger or SetBool `~/name`: `work` does it or raises, `start` gives it a thread."""
     if start:  # what waits for its answer holds up requests of its own service alone
         options['callback_group'] = MutuallyExclusiveCallbackGroup()
 

@@ -111,12 +111,7 @@ def _decode(messages: Sequence[bytes], message_type: type) -> list[Any]:
 
 
 class VerifiedModel(NamedTuple):
-    """
-    Results in a folder, and the robot with the friction that was chosen.
-
-    `chi` (p,) are standard parameters that give the identified torques, others zero; `consistent`
-    (p,) those of bodies that can exist.
-    """
+    """Results in a folder; the robot with their friction; χ (p,) of torques, and of bodies."""
 
     folder: Path
     results: Results
@@ -165,13 +160,7 @@ def read_present_run(
     model: VerifiedModel,
     settings: IdentificationSettings,
 ) -> tuple[Tracking, tuple[EffortRow, ...], Waypoints]:
-    """
-    Read a motion without feed-forward, predict its efforts, and add the feed-forward.
-
-    `rate` is that of the controller by its parameter, 0 where that does not say [Hz]. Returns the
-    tracking errors, how well efforts are predicted (0 where a joint does not move), and the motion
-    with feed-forward. A motion that was recorded too poorly is a `RobotIdError`.
-    """
+    """Return tracking errors, how well efforts are predicted, the motion with feed-forward."""
     from ...core.pipeline.observation import validate
 
     robot = model.robot

@@ -146,14 +146,7 @@ def write_twin(
     positions: Mapping[str, float],
     drives: SimulatedDrives | None = None,
 ) -> Path:
-    """
-    Write the configuration of a session that a twin of the present robot runs; return its file.
-
-    `values` are groups of the robot's own configuration; its group `simulation`, where it has one,
-    says what cannot be read from the robot (friction, rotor inertias, noise), else `drives` do, a
-    guess. Gains, tolerances and rate are the controller's; `positions` are those of the joints now
-    [rad or m], by name in the robot's order, which is that of the drives.
-    """
+    """Write the configuration of a session of a twin; return its file. `drives` are a guess."""
     description, trajectory = folder / DESCRIPTION, folder / TRAJECTORY
     write_text(description, urdf)
     write_design(trajectory, design)

@@ -33,12 +33,7 @@ OPENING_TIME = 15.0
 
 
 class Session(Supervisor):
-    """
-    Moves a robot, once all that needs no design is checked; `close` in any case.
-
-    It and its methods raise `RobotIdError`: why the robot could not be moved, or was stopped.
-    `description` is what the controller said when it was checked last.
-    """
+    """Moves a robot, once all but the design is checked; `RobotIdError`: why not. `close` it."""
 
     description: ControllerDescription
 

@@ -108,11 +108,7 @@ class SessionDesign:
         return plan
 
     def begin_next(self, present: Trajectory, known: str) -> Callable[[], Trajectory | None]:
-        """
-        Design, while the present motion begins, one for what is still unknown, in a process.
-
-        What is returned gives it once it is there and was checked; None: the same motion again.
-        """
+        """Begin to design the next motion in a process; return what gives it, once checked."""
         log, found, begin = self._node.get_logger(), list[Trajectory](), time.monotonic()
         job = self._urdf, self.placed, self._settings, present, known
 

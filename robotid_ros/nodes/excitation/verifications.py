@@ -155,12 +155,7 @@ class VerificationSession(Session):
         return dataclasses.replace(found, tracking=tracking, series=series), sentence
 
     def verify_gains(self, found: record.Verification) -> tuple[record.Verification, str]:
-        """
-        Run the motion with present and with proposed gains; keep these only if they are better.
-
-        They are tried if a simulation finds them better, on a motion that grows. The old ones are
-        written before others are set, and what was kept as a file for the controller.
-        """
+        """Try gains, if a simulation is for them, on a growing motion; keep better ones."""
         description, model = self.description, self._model
         description.check_gains_are_torques()
         wanted = self._signals.controller_gains

@@ -71,12 +71,7 @@ class LivePrediction:
             self._states.take(*sample)
 
     def predict(self) -> tuple[int, Array, Array | None] | None:
-        """
-        Return the last stamp [ns], the predicted effort and the residual (n,) [N·m or N].
-
-        The residual is measured minus predicted, None where no effort is reported. Before the
-        first joint state there is nothing.
-        """
+        """Return last stamp [ns], predicted effort, residual (n,), None where not known."""
         states = self._states
         if not states.started:
             return None
