@@ -30,8 +30,9 @@ from scipy.signal import lfilter
 
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import Robot
-from robotid_ros.core.model.base_parameters import base_parameters, BaseParameters
+from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.friction import make_terms
+from robotid_ros.core.model.robot import BaseParameters
 from robotid_ros.core.model.robot_builder import with_friction
 from robotid_ros.core.pipeline.choices import choose_model
 from robotid_ros.core.pipeline.estimation import estimate_base_parameters

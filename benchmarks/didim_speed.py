@@ -22,8 +22,7 @@ from robotid_ros.core.model.robot import Robot
 from robotid_ros.core.replay.control_laws import JointTrajectoryEffort
 from robotid_ros.core.replay.didim import didim
 from robotid_ros.core.replay.direct_model import direct_model
-from robotid_ros.core.replay.prior_distribution import initial_parameters
-from robotid_ros.core.replay.replay_problem import ReplayProblem, Torque
+from robotid_ros.core.replay.replay_problem import initial_parameters, ReplayProblem, Torque
 from robotid_ros.core.replay.simulation import simulate
 
 RATE = 1000.0

@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robotid_ros.core.model import Robot
-from robotid_ros.plant.drives import Sensors
-from robotid_ros.plant.physics import Physics
+from robotid_ros.plant.physics import Physics, Sensors
 from robotid_ros.simulation_settings import PayloadSettings, SimulationSettings
 
 # Rate of physics and control, and of joint states [Hz]; jitter of their stamps [s], share lost.

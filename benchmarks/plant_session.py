@@ -6,8 +6,7 @@ import dataclasses
 import numpy as np
 
 from robotid_ros.core.model import Robot
-from robotid_ros.plant.drives import Sensors
-from robotid_ros.plant.physics import Physics
+from robotid_ros.plant.physics import Physics, Sensors
 from robotid_ros.plant.trajectory import ControllerSettings, Goal, GoalTolerances, Point
 from robotid_ros.plant.trajectory_controller import TrajectoryController
 from robotid_ros.simulation_settings import SimulationSettings

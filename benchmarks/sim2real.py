@@ -38,7 +38,7 @@ from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.signals.preparation import prepare
-from robotid_ros.core.signals.samples import Samples
+from robotid_ros.core.signals.recording import Samples
 from robotid_ros.files.bags import open_recording
 from robotid_ros.files.collect_results import save
 from robotid_ros.files.configuration import read_urdf

@@ -31,12 +31,12 @@ from plant_session import follow, REST
 
 from robotid_ros.core.excitation.trajectory import waypoints
 from robotid_ros.core.model import build_robot, Robot
-from robotid_ros.core.model.base_parameters import base_parameters, BaseParameters
+from robotid_ros.core.model.base_parameters import base_parameters
+from robotid_ros.core.model.robot import BaseParameters
 from robotid_ros.core.regression.delays import hold_delay, prepare_without_delay, remove_delay
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.model_error import count_model_error
-from robotid_ros.core.signals.recording import Controller, Recording, Reference
-from robotid_ros.core.signals.samples import SignalSettings
+from robotid_ros.core.signals.recording import Controller, Recording, Reference, SignalSettings
 from robotid_ros.files.trajectory_file import read_design
 from robotid_ros.plant.physics import Physics
 from robotid_ros.simulation_settings import StribeckSettings

@@ -59,8 +59,7 @@ class _Session:
 
     def __init__(self, urdf: str, configuration: Configuration, joints: tuple[str, ...]):
         try:
-            from .plant.drives import Sensors
-            from .plant.physics import Physics
+            from .plant.physics import Physics, Sensors
         except ImportError as error:
             raise RobotIdError(
                 f"a simulation needs MuJoCo ({error}): pip install 'robotid_ros[sim]'"

@@ -4,8 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from robotid_ros.core.arrays import Array
-from robotid_ros.core.model.base_parameters import BaseParameters
-from robotid_ros.core.model.robot import Robot
+from robotid_ros.core.model.robot import BaseParameters, Robot
 from robotid_ros.core.parameters.essential import Essential
 from robotid_ros.core.parameters.physical_consistency import mass_properties, pseudo_inertia
 from robotid_ros.core.pipeline.results import Identification

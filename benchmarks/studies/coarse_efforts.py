@@ -24,16 +24,16 @@ from scipy.ndimage import maximum_filter1d
 from scipy.special import ndtr
 
 from robotid_ros.core.model import build_robot, Robot, RobotSettings
-from robotid_ros.core.model.base_parameters import base_parameters, BaseParameters
+from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.dynamics import inverse_dynamics
+from robotid_ros.core.model.robot import BaseParameters
 from robotid_ros.core.parameters.standard import basic_solution
 from robotid_ros.core.regression.estimate import Estimate
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.model_error import count_model_error
 from robotid_ros.core.regression.observation_system import observe
 from robotid_ros.core.signals.preparation import prepare
-from robotid_ros.core.signals.recording import Recording
-from robotid_ros.core.signals.samples import Samples, SignalSettings
+from robotid_ros.core.signals.recording import Recording, Samples, SignalSettings
 
 RATE, SECONDS, ENCODER = 100, 30.0, 2.0 * np.pi / 4096
 FV, FC = 0.06, 0.05

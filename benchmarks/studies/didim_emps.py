@@ -18,8 +18,11 @@ import numpy as np
 from robotid_ros.core.identification_settings import ReplaySettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.replay.didim import didim
-from robotid_ros.core.replay.prior_distribution import initial_parameters
-from robotid_ros.core.replay.replay_problem import make_replay_problem, ReplayProblem
+from robotid_ros.core.replay.replay_problem import (
+    initial_parameters,
+    make_replay_problem,
+    ReplayProblem,
+)
 from robotid_ros.core.signals.recording import Controller, Recording, Reference
 
 # Published IDIM-LS estimate, and how close DIDIM should come (relative; None: not asked).

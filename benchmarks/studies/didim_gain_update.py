@@ -35,10 +35,13 @@ from robotid_ros.core.findings import select
 from robotid_ros.core.identification_settings import ReplaySettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.replay.didim import didim, Iteration
-from robotid_ros.core.replay.prior_distribution import initial_parameters
-from robotid_ros.core.replay.replay_problem import make_replay_problem, ReplayProblem
+from robotid_ros.core.replay.replay_problem import (
+    initial_parameters,
+    make_replay_problem,
+    ReplayProblem,
+)
 from robotid_ros.core.signals.preparation import prepare
-from robotid_ros.core.signals.samples import SignalSettings
+from robotid_ros.core.signals.recording import SignalSettings
 from robotid_ros.exceptions import DivergenceError
 
 # A robot's replay and its true base parameters.

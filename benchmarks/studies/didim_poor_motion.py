@@ -30,8 +30,9 @@ import numpy as np
 from robotid_ros.core.findings import select
 from robotid_ros.core.identification_settings import ReplaySettings
 from robotid_ros.core.model import build_robot, Robot, RobotSettings
-from robotid_ros.core.model.base_parameters import base_parameters, BaseParameters
+from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.dynamics import inverse_dynamics
+from robotid_ros.core.model.robot import BaseParameters
 from robotid_ros.core.regression.estimate import Estimate
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import observe, Rows
@@ -39,8 +40,7 @@ from robotid_ros.core.replay.didim import identify_closed_loop
 from robotid_ros.core.replay.direct_model import direct_model
 from robotid_ros.core.replay.simulation import joint_inertia, mass_matrices
 from robotid_ros.core.signals.preparation import prepare
-from robotid_ros.core.signals.recording import Recording
-from robotid_ros.core.signals.samples import SignalSettings
+from robotid_ros.core.signals.recording import Recording, SignalSettings
 from robotid_ros.exceptions import RankDeficientError, RobotIdError
 from robotid_ros.simulation_settings import GainSettings, NoiseSettings, SimulationSettings
 

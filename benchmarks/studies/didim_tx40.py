@@ -28,10 +28,8 @@ from robotid_ros.core.parameters.essential import find_essential
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.regression.estimate import Estimate
 from robotid_ros.core.replay.didim import didim
-from robotid_ros.core.replay.prior_distribution import initial_parameters
-from robotid_ros.core.replay.replay_problem import make_replay_problem
-from robotid_ros.core.signals.recording import Controller, Recording, Reference
-from robotid_ros.core.signals.samples import SignalSettings
+from robotid_ros.core.replay.replay_problem import initial_parameters, make_replay_problem
+from robotid_ros.core.signals.recording import Controller, Recording, Reference, SignalSettings
 from robotid_ros.exceptions import DivergenceError
 from robotid_ros.plant.physics import Physics
 from robotid_ros.simulation_settings import SimulationSettings

@@ -32,14 +32,14 @@ from robotid_ros.core.excitation.settings import ExcitationSettings, ValidationS
 from robotid_ros.core.excitation.trajectory import Trajectory
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import Robot
-from robotid_ros.core.model.base_parameters import base_parameters, BaseParameters
+from robotid_ros.core.model.base_parameters import base_parameters
+from robotid_ros.core.model.robot import BaseParameters
 from robotid_ros.core.pipeline.choices import choose_model
 from robotid_ros.core.regression.delays import Delays, prepare_without_delay, remove_delay
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import observe, Rows
 from robotid_ros.core.signals.preparation import prepare
-from robotid_ros.core.signals.recording import Recording
-from robotid_ros.core.signals.samples import SignalSettings
+from robotid_ros.core.signals.recording import Recording, SignalSettings
 from robotid_ros.simulation_settings import SimulationSettings
 
 PERIODS = 2

@@ -24,8 +24,7 @@ from robotid_ros.core.model import build_robot, Robot
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.pipeline.results import Identification
 from robotid_ros.core.signals.preparation import prepare
-from robotid_ros.core.signals.recording import Recording
-from robotid_ros.core.signals.samples import SignalSettings
+from robotid_ros.core.signals.recording import Recording, SignalSettings
 from robotid_ros.files.bags import open_recording
 
 MOVING = 0.02  # a joint moves that is faster [rad/s]

@@ -21,15 +21,15 @@ import pinocchio
 from robotid_ros.core.excitation.design import design
 from robotid_ros.core.excitation.settings import ExcitationSettings, ValidationSettings
 from robotid_ros.core.model import Robot
-from robotid_ros.core.model.base_parameters import base_parameters, BaseParameters
+from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.friction import make_terms
+from robotid_ros.core.model.robot import BaseParameters
 from robotid_ros.core.model.robot_builder import with_friction
 from robotid_ros.core.regression.estimate import Estimate
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import observe
 from robotid_ros.core.signals.preparation import prepare
-from robotid_ros.core.signals.recording import Recording
-from robotid_ros.core.signals.samples import SignalSettings
+from robotid_ros.core.signals.recording import Recording, SignalSettings
 from robotid_ros.files.trajectory_file import read_design
 
 RATE, DURATION = 500.0, 20.0

@@ -26,10 +26,10 @@ from scara_plant import Data, experiment, INERTIA, NOMINAL, QUICK, RATE, ZETA
 from scara_tables import PER_PAPER
 
 from robotid_ros.core.model import regressor, Robot
-from robotid_ros.core.model.base_parameters import base_parameters, BaseParameters
+from robotid_ros.core.model.base_parameters import base_parameters
+from robotid_ros.core.model.robot import BaseParameters
 from robotid_ros.core.regression.delays import prepare_without_delay
-from robotid_ros.core.signals.recording import Controller, Recording, Reference
-from robotid_ros.core.signals.samples import SignalSettings
+from robotid_ros.core.signals.recording import Controller, Recording, Reference, SignalSettings
 from robotid_ros.files.bags import open_recording
 from robotid_ros.simulation_settings import SimulationSettings, StribeckSettings
 

@@ -9,8 +9,7 @@ from robotid_ros.core.arrays import Array
 from robotid_ros.core.excitation.trajectory import Trajectory
 from robotid_ros.core.model import Robot
 from robotid_ros.core.signals.preparation import prepare, resample
-from robotid_ros.core.signals.recording import Recording
-from robotid_ros.core.signals.samples import Samples, SignalSettings
+from robotid_ros.core.signals.recording import Recording, Samples, SignalSettings
 
 # Gauss-Newton steps of the time delay, which start within a sample of it, and alternations of
 # basis and harmonics, which are small beside the basis.

@@ -22,8 +22,9 @@ from disturbances import plant, run_along, sines, TIME
 import numpy as np
 
 from robotid_ros.core.model import Robot
-from robotid_ros.core.model.base_parameters import base_parameters, BaseParameters
+from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.friction import make_terms
+from robotid_ros.core.model.robot import BaseParameters
 from robotid_ros.core.model.robot_builder import with_friction
 from robotid_ros.core.parameters.physical_consistency import inertial_parameters, pseudo_inertia
 from robotid_ros.core.parameters.standard import standard_parameters
@@ -31,8 +32,7 @@ from robotid_ros.core.regression.estimate import Estimate
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import observe, Rows
 from robotid_ros.core.signals.preparation import prepare
-from robotid_ros.core.signals.recording import Recording
-from robotid_ros.core.signals.samples import SignalSettings
+from robotid_ros.core.signals.recording import Recording, SignalSettings
 from robotid_ros.plant.physics import Physics
 from robotid_ros.simulation_settings import StribeckSettings
 

@@ -28,8 +28,7 @@ from scara_tables import Claims, deviation, iterations, losses, MATTER, PER_PAPE
 
 from robotid_ros.core.regression.estimate import Estimate
 from robotid_ros.core.replay.didim import didim, History
-from robotid_ros.core.replay.prior_distribution import initial_parameters
-from robotid_ros.core.replay.replay_problem import bandwidth
+from robotid_ros.core.replay.replay_problem import bandwidth, initial_parameters
 
 # With good data: largest residual of IDIM over DIDIM's, and difference of a parameter in σ.
 ALIKE, APART = 1.1, 3.0

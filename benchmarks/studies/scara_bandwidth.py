@@ -9,8 +9,7 @@ from robotid_ros.core.findings import render
 from robotid_ros.core.regression.estimate import Estimate
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.replay.didim import didim, History
-from robotid_ros.core.replay.prior_distribution import initial_parameters
-from robotid_ros.core.replay.replay_problem import bandwidth, ReplayProblem
+from robotid_ros.core.replay.replay_problem import bandwidth, initial_parameters, ReplayProblem
 from robotid_ros.exceptions import DivergenceError
 
 # How near DIDIM has to come to what the true robot leaves in the same loop: σ, or this share.

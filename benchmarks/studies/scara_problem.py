@@ -21,8 +21,7 @@ from robotid_ros.core.replay.replay_problem import ReplayProblem, Torque
 from robotid_ros.core.replay.simulated_observation import observe_simulation
 from robotid_ros.core.replay.simulation import Simulation
 from robotid_ros.core.signals.preparation import prepare
-from robotid_ros.core.signals.recording import Recording
-from robotid_ros.core.signals.samples import SignalSettings
+from robotid_ros.core.signals.recording import Recording, SignalSettings
 
 # What is wrong in a replayed loop, see `scara.py`.
 LAG, GAIN = 'ω_n', 'ω_n and ζ (k_p right)'

@@ -1,4 +1,4 @@
-"""Arrays that are read-only once they are made; how small a singular value may be."""
+"""Arrays, read-only once they are made; how small a singular value may be."""
 
 import dataclasses
 
@@ -6,6 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+Indices = npt.NDArray[np.intp]
 
 
 def frozen(array: npt.ArrayLike) -> Array:
@@ -25,7 +27,7 @@ def freeze_fields(instance: object, *fields: str) -> None:
             object.__setattr__(instance, field, frozen(value))
 
 
-def all_within(valid: npt.NDArray[np.bool_], reach: int) -> npt.NDArray[np.bool_]:
+def all_within(valid: Mask, reach: int) -> Mask:
     """Return in which rows (N, n) all within `reach` of them are valid, without SciPy's import."""
     invalid = np.zeros((len(valid) + 1, *valid.shape[1:]), dtype=np.intp)
     np.cumsum(~valid, axis=0, out=invalid[1:])

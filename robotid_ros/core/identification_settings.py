@@ -3,7 +3,7 @@
 import dataclasses
 
 from ..settings import setting
-from .signals.samples import SignalSettings
+from .signals.recording import SignalSettings
 
 
 @dataclasses.dataclass(frozen=True)

@@ -14,9 +14,8 @@ from ..core.diagnostics.assumptions import prediction_warnings
 from ..core.findings import Finding, finding
 from ..core.mixed.columns import KINDS
 from ..core.model import Robot
-from ..core.model.base_parameters import BaseParameters
 from ..core.model.friction import make_terms
-from ..core.model.robot import in_effort_unit
+from ..core.model.robot import BaseParameters, in_effort_unit
 from ..core.model.robot_builder import with_friction
 from ..core.parameters.essential import effective_sample_size
 from ..core.pipeline.observation import LogSet, RecordingOrChunks, validate

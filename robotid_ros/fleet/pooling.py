@@ -10,13 +10,11 @@ import itertools
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.stats import f, t
 
-from ..core.arrays import Array
+from ..core.arrays import Array, Indices
 from ..core.findings import Finding, finding
-from ..core.model.base_parameters import BaseParameters
-from ..core.model.robot import INERTIAL, Robot
+from ..core.model.robot import BaseParameters, INERTIAL, Robot
 from ..core.pipeline.estimation import as_asked
 from ..core.regression.estimate import agreement, holm
 from ..core.regression.estimators import fit
@@ -121,7 +119,7 @@ class Robots:
     agreement: Array  # (R,) p-values of the test that the sessions agree
     sessions: Array  # (S, b) estimates of single sessions
     session_sigmas: Array
-    owner: npt.NDArray[np.intp]  # (S,) places of their robots
+    owner: Indices  # (S,) places of their robots
     times: tuple[datetime | None, ...]  # (S,) sorted within each robot
 
     @property
@@ -134,7 +132,7 @@ class Robots:
         """Places of the base parameters that are of friction."""
         return [k for k, symbol in enumerate(self.symbols) if symbol.startswith('F')]
 
-    def of(self, robot: int) -> npt.NDArray[np.intp]:
+    def of(self, robot: int) -> Indices:
         """Return the places of the sessions of a robot, in the order of time."""
         return np.flatnonzero(self.owner == robot)
 

@@ -15,7 +15,8 @@ from ..core.diagnostics.assumptions import data_warnings
 from ..core.findings import Finding, render
 from ..core.identification_settings import IdentificationSettings
 from ..core.model import build_robot, Robot, RobotSettings
-from ..core.model.base_parameters import base_parameters, BaseParameters
+from ..core.model.base_parameters import base_parameters
+from ..core.model.robot import BaseParameters
 from ..core.pipeline.choices import without_choice
 from ..core.pipeline.estimation import as_asked, check_method
 from ..core.pipeline.observation import LogSet, observe_log

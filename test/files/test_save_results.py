@@ -9,7 +9,7 @@ import pytest
 
 from robotid_ros.core.findings import finding
 from robotid_ros.core.model import build_robot, RobotSettings
-from robotid_ros.core.model.base_parameters import BaseParameters
+from robotid_ros.core.model.robot import BaseParameters
 from robotid_ros.core.parameters.essential import Essential
 from robotid_ros.core.parameters.standard import Standard
 from robotid_ros.core.pipeline.results import Identification, Validation

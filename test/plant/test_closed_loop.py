@@ -7,8 +7,7 @@ import pytest
 
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.nodes.simulated_robot.simulated_robot_node import ControlLoop, Outputs
-from robotid_ros.plant.drives import build_drives_of, Sensors
-from robotid_ros.plant.physics import Physics
+from robotid_ros.plant.physics import build_drives_of, Physics, Sensors
 from robotid_ros.plant.trajectory import (
     ControllerSettings,
     Goal,

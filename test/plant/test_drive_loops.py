@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from robotid_ros.plant.drives import build_drives_of
-from robotid_ros.plant.physics import Physics
+from robotid_ros.plant.physics import build_drives_of, Physics
 from robotid_ros.simulation_settings import DriveLoopSettings, SimulationSettings
 
 from .test_mujoco_physics import SLIDER

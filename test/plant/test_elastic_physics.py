@@ -10,8 +10,7 @@ import pytest
 
 from robotid_ros.exceptions import ConfigurationError
 from robotid_ros.nodes.simulated_robot.simulated_robot_node import ControlLoop, Outputs
-from robotid_ros.plant.drives import Sensors
-from robotid_ros.plant.physics import Physics
+from robotid_ros.plant.physics import Physics, Sensors
 from robotid_ros.plant.trajectory_controller import ControllerSettings, TrajectoryController
 from robotid_ros.simulation_settings import (
     ElasticDriveSettings,

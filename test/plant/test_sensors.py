@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.exceptions import UnknownNameError
-from robotid_ros.plant.drives import Sensors
+from robotid_ros.plant.physics import Sensors
 from robotid_ros.simulation_settings import FaultSettings, NoiseSettings, SimulationSettings
 
 JOINTS = ('a', 'b')

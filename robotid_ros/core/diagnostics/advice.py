@@ -11,10 +11,9 @@ import numpy as np
 from ..arrays import Array
 from ..findings import Finding, finding
 from ..model import regressor, Robot
-from ..model.base_parameters import BaseParameters
-from ..model.robot import INERTIAL
+from ..model.robot import BaseParameters, INERTIAL
 from ..regression.observation_system import decimate, Rows
-from ..signals.samples import Samples
+from ..signals.recording import Samples
 from .plausibility import efforts_over_prior
 from .trials import Efforts, possible_robots, Trial, Trials
 

@@ -9,13 +9,12 @@ import numpy as np
 
 from ..arrays import Array, rms
 from ..findings import Finding, finding
-from ..model.base_parameters import BaseParameters
-from ..model.robot import ElasticRobot, Robot
+from ..model.robot import BaseParameters, ElasticRobot, Robot
 from ..regression.estimate import Estimate
 from ..regression.goodness_of_fit import Validation
 from ..regression.least_squares import project_out
 from ..regression.observation_system import decimate, Rows
-from ..signals.samples import Samples
+from ..signals.recording import Samples
 from .advice import COMPENSATED, EFFORT_UNIT, find_causes, GRAVITY, REVERSED, SWAPPED
 from .plausibility import FittedModel, limit_warnings, saturation_warnings, scale_warnings
 from .stationarity import friction_jump, joint_torques, LARGE_RESIDUAL, stationarity_warnings

@@ -7,12 +7,10 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from ..arrays import Array, diagonal_scale
+from ..arrays import Array, diagonal_scale, Indices
 from ..findings import Finding, finding
-from ..signals.recording import Recording
-from ..signals.samples import Samples, STANDSTILL
+from ..signals.recording import Recording, Samples, STANDSTILL
 
 # What nodes need of a verdict they import without SciPy.
 if TYPE_CHECKING:
@@ -31,11 +29,11 @@ NORMAL, THIRD_DIFFERENCES = 1.4826, 20.0**0.5
 class RowCount:
     """Rows of each joint after decimation, (n,) each: those used, and why others are not."""
 
-    total: npt.NDArray[np.intp]
-    used: npt.NDArray[np.intp]
-    bridged: npt.NDArray[np.intp]  # made up to bridge a gap
-    standstill: npt.NDArray[np.intp]  # slower than `STANDSTILL`
-    beside: npt.NDArray[np.intp]  # at the ends, beside gaps, clipped efforts and standstill
+    total: Indices
+    used: Indices
+    bridged: Indices  # made up to bridge a gap
+    standstill: Indices  # slower than `STANDSTILL`
+    beside: Indices  # at the ends, beside gaps, clipped efforts and standstill
 
 
 @dataclasses.dataclass(frozen=True)

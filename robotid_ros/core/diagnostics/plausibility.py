@@ -5,18 +5,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Array, PREDICTED, rms
+from ..arrays import Array, Mask, PREDICTED, rms
 from ..findings import Finding, finding
-from ..model.base_parameters import BaseParameters
 from ..model.dynamics import regressor
 from ..model.friction import OF_POSITION, TERMS
-from ..model.robot import ElasticRobot, INERTIAL, Robot
+from ..model.robot import BaseParameters, ElasticRobot, INERTIAL, Robot
 from ..regression.estimate import Estimate
 from ..regression.least_squares import scaled_least_squares
 from ..regression.observation_system import Rows
-from ..signals.samples import Samples, STANDSTILL
+from ..signals.recording import Samples, STANDSTILL
 from .data_quality import white_noise
-from .trials import inertia_columns, Mask
+from .trials import inertia_columns
 
 
 class FittedModel(NamedTuple):

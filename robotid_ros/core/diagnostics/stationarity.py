@@ -9,12 +9,11 @@ import numpy as np
 
 from ..arrays import Array, rms
 from ..findings import Finding, finding
-from ..model.base_parameters import BaseParameters
 from ..model.friction import SHRUNK
-from ..model.robot import Robot
+from ..model.robot import BaseParameters, Robot
 from ..regression.goodness_of_fit import OFFSET, rigid_and_offset
 from ..regression.observation_system import Rows
-from ..signals.samples import STANDSTILL
+from ..signals.recording import STANDSTILL
 from .plausibility import FittedModel
 from .trials import RIDGE, Trials
 

@@ -6,16 +6,12 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from ..arrays import Array, diagonal_scale, SINGULAR
+from ..arrays import Array, diagonal_scale, Indices, Mask, SINGULAR
 from ..model import regressor, Robot
-from ..model.base_parameters import BaseParameters
 from ..model.friction import OF_POSITION
-from ..model.robot import INERTIAL
+from ..model.robot import BaseParameters, INERTIAL
 from ..regression.observation_system import folds, Rows
-
-Mask = npt.NDArray[np.bool_]
 
 # A remedy is better when ln(squared error) falls by so many standard errors over the folds.
 SIGNIFICANT = 2.0
@@ -45,7 +41,7 @@ def folds_of(rows: Rows) -> Mask:
 class Efforts(NamedTuple):
     """What a remedy changes: the effort column that each joint takes and its factor, (n,) each."""
 
-    columns: npt.NDArray[np.intp]
+    columns: Indices
     factors: Array
 
     @classmethod

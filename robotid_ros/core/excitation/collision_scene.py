@@ -10,11 +10,10 @@ from itertools import combinations, compress, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 import pinocchio as pin
 
 from ...exceptions import CollisionError, ConfigurationError, reason_of, UnknownNameError
-from ..arrays import Array
+from ..arrays import Array, Indices, Mask
 from ..findings import Finding, finding
 from ..model.robot import Robot
 from ..model.urdf_parsing import joints_without_range
@@ -375,9 +374,7 @@ class CollisionScene:
         result[self._above] = heights - (self._offsets + self._radii[low])[:, None]
         return np.ascontiguousarray(result.T)
 
-    def _measured(
-        self, rows: Array, places: NDArray[np.intp], pairs: NDArray[np.intp]
-    ) -> Iterator[Any]:
+    def _measured(self, rows: Array, places: Indices, pairs: Indices) -> Iterator[Any]:
         """Yield what Pinocchio finds of pairs; their rows come one after another."""
         scene, placed = (self.geometry, self.geometry_data), -1
         for place, pair in zip(places.tolist(), pairs.tolist(), strict=True):
@@ -386,7 +383,7 @@ class CollisionScene:
                 placed = place
             yield pin.computeDistance(*scene, pair)
 
-    def _bounded(self, rows: Array, largest: float) -> tuple[Array, NDArray[np.bool_]]:
+    def _bounded(self, rows: Array, largest: float) -> tuple[Array, Mask]:
         """Return least clearances (N, pairs) [m], measured where they may be below the largest."""
         least = self._gaps(rows) - self.settings.distance
         near = least < largest

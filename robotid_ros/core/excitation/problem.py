@@ -7,10 +7,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...exceptions import ConfigurationError, FEW, shortened, UnknownNameError
-from ..arrays import Array, whitening
+from ..arrays import Array, Indices, whitening
 from ..model.base_parameters import base_parameters, reduce_by_qr
 from ..model.robot import PINOCCHIO_ORDER, Robot
 from .collision_scene import body_frame, CollisionScene
@@ -201,7 +200,7 @@ class Problem:
         times = (np.arange(count) + 0.5) / count * self.settings.period
         return [self.template.matrix(times, k) for k in range(derivatives)]
 
-    def _columns(self) -> NDArray[np.intp]:
+    def _columns(self) -> Indices:
         """Return the columns of which the first independent ones count."""
         return self.observation.columns
 
@@ -370,7 +369,7 @@ class PayloadProblem(Problem):
         joint = self.robot.links[self.link]
         self.columns_note = f'the {count} that tell a payload at {joint}, then friction'
 
-    def _columns(self) -> NDArray[np.intp]:
+    def _columns(self) -> Indices:
         own = self.robot.body_columns[self.link, np.argsort(PINOCCHIO_ORDER)]
         others = (k for drive in self.robot.drives for k in drive.columns)
         friction = [k for k in others if self.robot.parameters[k].symbol != 'Ia']

@@ -1,6 +1,7 @@
 """Settings of the excitation's design: the group `excitation` of the configuration."""
 
 from dataclasses import dataclass, replace
+import math
 from typing import TypeVar
 
 from ...settings import setting
@@ -123,10 +124,7 @@ class ExcitationSettings:
     )
     start: tuple[float, ...] = setting((), 'configuration q0; empty: chosen', unit='rad')
     amplitude: float = setting(
-        3.141592653589793,
-        'bound on |q| of a joint without position limits',
-        unit='rad',
-        minimum=1e-3,
+        math.pi, 'bound on |q| of a joint without position limits', unit='rad', minimum=1e-3
     )
     acceleration_time: float = setting(
         0.5, 'rest to full speed, for joints without acceleration limit', unit='s', minimum=1e-3
@@ -147,9 +145,7 @@ class ExcitationSettings:
     # A simulated Baxter, whose arm has fat shapes, was found again with 224 (69 of 69 parameters
     # within ±3σ); most arms come to 7 to 60.
     largest_condition: float = setting(
-        1000.0,
-        'normalised condition number above which a design is poor, and is not run',
-        minimum=1.0,
+        1000.0, 'normalised condition number above which a design is not run', minimum=1.0
     )
     seed: int = setting(0, 'seed of everything random', minimum=0)
     validation: ValidationSettings = setting(ValidationSettings, 'the validation trajectory')

@@ -5,17 +5,14 @@ from dataclasses import dataclass, fields, replace
 import hashlib
 import json
 import math
-from typing import Any, NamedTuple, TYPE_CHECKING
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...exceptions import TrajectoryError, UnknownNameError
 from ..arrays import Array, freeze_fields
-from ..model.robot import ElasticRobot, Robot
-
-if TYPE_CHECKING:
-    from ..model.base_parameters import BaseParameters
+from ..model.robot import BaseParameters, ElasticRobot, Robot
 
 # Moves from one random position to another, all joints start and stop together, along a quintic,
 # as planners make them. The joint nearest to its limits peaks at a share of its velocity or
@@ -386,7 +383,7 @@ def working_motion(
 
 
 def working_errors(
-    robot: Robot, base: 'BaseParameters', value: Array, covariance: Array,
+    robot: Robot, base: BaseParameters, value: Array, covariance: Array,
     reached: tuple[Array, Array, Array], recorded: Array,
 ) -> tuple[Array, Array, tuple[str, ...]]:  # fmt: skip
     """

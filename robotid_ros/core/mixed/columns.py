@@ -7,16 +7,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import Array
-from ..model.base_parameters import BaseParameters
 from ..model.dynamics import inverse_dynamics
 from ..model.friction import FrictionTerm, TERMS
-from ..model.robot import Robot
+from ..model.robot import BaseParameters, Robot
 from ..regression.model_error import EFFECTS
 from ..regression.observation_system import decimate, observe, Observed, Rows
 from ..signals.filters import lowpass
 from ..signals.preparation import CUTOFF_FACTOR, MIN_CUTOFF, prepare
-from ..signals.recording import Recording
-from ..signals.samples import SignalSettings
+from ..signals.recording import Recording, SignalSettings
 
 # What the default opens, by name and in words: each predicts other motion better on the logs of
 # benchmarks/foreign.py.

@@ -9,14 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import Array
-from ..model.base_parameters import BaseParameters
 from ..model.friction import PLAIN_SYMBOLS, SHRUNK, TERMS
-from ..model.robot import INERTIAL, Robot
+from ..model.robot import BaseParameters, INERTIAL, Robot
 from ..model.robot_builder import with_friction
 from ..parameters.standard import basic_solution
 from ..regression.least_squares import Penalty, scaled_least_squares
 from ..regression.observation_system import folds, System
-from ..signals.samples import SignalSettings
+from ..signals.recording import SignalSettings
 from .columns import (
     column_scale,
     FAST,

@@ -1,41 +1,17 @@
 """Base parameters: the combinations of standard parameters that torques depend on."""
 
-import dataclasses
-
 import numpy as np
-import numpy.typing as npt
 
-from ..arrays import Array, DEPENDENT, ReadOnlyArrays
+from ..arrays import Array, DEPENDENT
 from .dynamics import regressor
 from .friction import SHRUNK
-from .robot import Robot
+from .robot import BaseParameters, Robot
 
 ROUNDING = 1e-7  # coefficients below this are rounding
 # Random states see joints without limits over one turn, and speeds and accelerations up to these,
 # so that no term of the dynamics outweighs the others [rad/s, rad/s²].
 MAX_STATE = 2.0
 SAMPLES = 200  # random states: several times as many rows as any arm has parameters
-
-
-@dataclasses.dataclass(frozen=True)
-class BaseParameters(ReadOnlyArrays):
-    """The minimal set of parameters that the dynamics depend on: χ_b = χ_L + B χ_K."""
-
-    names: tuple[str, ...]  # 'R' marks a regrouped one, 'ZZ1R'
-    units: tuple[str, ...]
-    combinations: tuple[str, ...]  # as text, 'ZZ1R = ZZ1 + Ia1 + 0.25·M2'
-    matrix: Array  # (b, p) of each as a combination of the standard ones, χ_b = matrix χ
-    columns: npt.NDArray[np.intp]  # (b,) of the regressor that are kept, W_b = W[:, columns]
-    classes: tuple[str, ...]  # of standard ones: unidentifiable, identifiable, in combination
-
-    @property
-    def rank(self) -> int:
-        """Number of base parameters."""
-        return len(self.names)
-
-    def of(self, standard: Array) -> Array:
-        """Return the base parameters (b,) of standard ones (p,)."""
-        return np.asarray(self.matrix @ standard)
 
 
 def base_parameters(robot: Robot, seed: int = 0) -> BaseParameters:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pinocchio
 
 from ...exceptions import ConfigurationError
-from ..arrays import Array
+from ..arrays import Array, Indices
 from .friction import FrictionTerm, PLAIN
 from .inertial_columns import inertial_columns
 from .robot import ElasticRobot, Robot, to_pinocchio, Transmission
@@ -16,7 +16,6 @@ from .robot import ElasticRobot, Robot, to_pinocchio, Transmission
 # Least mass over first moment [1/m] that Pinocchio gets. A lighter link is no body but a column of
 # a base parameter; at 1e-8, the weight of the mass and the rounding of its long lever are alike.
 MIN_MASS_PER_MOMENT = 1e-8
-Columns = npt.NDArray[np.intp]
 
 
 def drive_columns(
@@ -85,7 +84,7 @@ def regressor(
     dq: Array,
     ddq: Array,
     *,
-    columns: Columns | None = None,
+    columns: Indices | None = None,
     successive: bool = False,
 ) -> Array:
     """
@@ -129,7 +128,7 @@ def regressor(
 
 
 def _fill_inertial(
-    robot: Robot, motion: Iterable[Array], place: Columns, out: Array, chi: Array | None = None
+    robot: Robot, motion: Iterable[Array], place: Indices, out: Array, chi: Array | None = None
 ) -> None:
     """Fill columns (n, c, N) of the links at `place` ≥ 0; with chi (p,) they add torques there."""
     (q, dq, ddq), order, jacobian = motion, robot.order, robot.mimic_jacobian

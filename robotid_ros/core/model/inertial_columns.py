@@ -5,13 +5,11 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import numpy.typing as npt
 import pinocchio
 
-from ..arrays import Array
+from ..arrays import Array, Indices, Mask
 from .robot import PINOCCHIO_ORDER
 
-Mask = npt.NDArray[np.bool_]
 BLOCK_SIZE = 2048  # samples whose vectors stay in the processor's cache, and calls are few
 # Columns of a link by what they act through: inertias turn, first moments turn and slide, the mass
 # slides.
@@ -44,7 +42,7 @@ class _Joint(NamedTuple):
     """
 
     parent: int  # its parent's number, −1 for the base
-    chain: npt.NDArray[np.intp]  # numbers of the joints that move its link, itself last
+    chain: Indices  # numbers of the joints that move its link, itself last
     slides: bool  # along its axis, not about it
     frame: Array  # (3, 3) from the frame of the vectors to that of the link's parameters
     rotation: Array  # (3, 3) to the frame of the vectors from that of the parent's, at position 0

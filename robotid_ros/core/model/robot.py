@@ -9,10 +9,9 @@ import re
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ...exceptions import ConfigurationError, UnknownNameError
-from ..arrays import Array
+from ..arrays import Array, Indices, Mask, ReadOnlyArrays
 from ..findings import Finding
 from .friction import FrictionTerm, make_terms
 
@@ -34,6 +33,27 @@ class Parameter:
     symbol: str  # 'ZZ'
     unit: str  # SI, joint side
     joint: str  # name of the joint, or of the coupling, that it belongs to
+
+
+@dataclasses.dataclass(frozen=True)
+class BaseParameters(ReadOnlyArrays):
+    """The minimal set of parameters that the dynamics depend on: χ_b = χ_L + B χ_K."""
+
+    names: tuple[str, ...]  # 'R' marks a regrouped one, 'ZZ1R'
+    units: tuple[str, ...]
+    combinations: tuple[str, ...]  # as text, 'ZZ1R = ZZ1 + Ia1 + 0.25·M2'
+    matrix: Array  # (b, p) of each as a combination of the standard ones, χ_b = matrix χ
+    columns: Indices  # (b,) of the regressor that are kept, W_b = W[:, columns]
+    classes: tuple[str, ...]  # of standard ones: unidentifiable, identifiable, in combination
+
+    @property
+    def rank(self) -> int:
+        """Number of base parameters."""
+        return len(self.names)
+
+    def of(self, standard: Array) -> Array:
+        """Return the base parameters (b,) of standard ones (p,)."""
+        return np.asarray(self.matrix @ standard)
 
 
 def in_effort_unit(unit: str, effort: str) -> str:
@@ -98,7 +118,7 @@ class Transmission(NamedTuple):
     """What turns or brakes joints with torques rᵀ f, f of its own motion r q, r dq and r ddq."""
 
     ratios: Array  # (n,) r, its speed per joint speed
-    joints: npt.NDArray[np.intp]  # numbers of the joints that it turns
+    joints: Indices  # numbers of the joints that it turns
     inertia: int | None  # column of its rotor inertia
     terms: tuple[tuple[int, FrictionTerm], ...]  # each with the column of its first parameter
 
@@ -164,14 +184,14 @@ class Robot:
     urdf: str
     joints: tuple[str, ...]
     model: Any
-    order: npt.NDArray[np.intp]
+    order: Indices
     limits: Limits
     friction: tuple[tuple[FrictionTerm, ...], ...]
     couplings: tuple[Coupling, ...]
     parameters: tuple[Parameter, ...]
     prior: Array
     drive_gain: Array
-    prismatic: npt.NDArray[np.bool_]
+    prismatic: Mask
     damping: Array
     dry_friction: Array
     open_friction: tuple[bool, ...]
@@ -244,12 +264,12 @@ class Robot:
         return np.array(self.model.gravity.linear)
 
     @property
-    def first_columns(self) -> npt.NDArray[np.intp]:
+    def first_columns(self) -> Indices:
         """Column of the first standard parameter, XX, of each joint, (n,)."""
         return np.flatnonzero([p.symbol == 'XX' for p in self.parameters])
 
     @property
-    def body_columns(self) -> npt.NDArray[np.intp]:
+    def body_columns(self) -> Indices:
         """Columns of the ten inertial parameters of each link, (links, 10)."""
         return np.asarray(self.first_columns[:, None] + np.arange(10))
 
@@ -298,15 +318,15 @@ class ElasticRobot(Robot):
 
     rigid: Robot = dataclasses.field(kw_only=True)  # the same robot without springs
     # (links,) row of each joint's motor; its own row where the joint is rigid.
-    motors: npt.NDArray[np.intp] = dataclasses.field(kw_only=True)
+    motors: Indices = dataclasses.field(kw_only=True)
 
     @property
-    def unactuated(self) -> npt.NDArray[np.bool_]:
+    def unactuated(self) -> Mask:
         """Rows (n,) of links behind a spring, True: no torque is applied there."""
         return np.isin(np.arange(self.n), self.elastic_joints)
 
     @property
-    def elastic_joints(self) -> npt.NDArray[np.intp]:
+    def elastic_joints(self) -> Indices:
         """Numbers of the elastic joints, whose links are behind a spring."""
         return np.flatnonzero(self.motors != np.arange(len(self.motors)))
 

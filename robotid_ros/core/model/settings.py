@@ -21,10 +21,7 @@ class ElasticSettings:
         (), "names of their motors in the joint states; empty: the joint's with _motor behind it"
     )
     stiffness: tuple[float, ...] = setting(
-        (),
-        'rough stiffness per elastic joint, a prior; empty: unknown',
-        unit='N·m/rad',
-        minimum=0.0,
+        (), 'rough stiffness per elastic joint, a prior; empty: none', unit='N·m/rad', minimum=0.0
     )
     link_friction: dict[str, tuple[str, ...]] = setting(
         dict,
@@ -74,14 +71,10 @@ class RobotSettings:
         'docs/efforts.md; with /counts efforts are the register',
     )
     drive_gain: tuple[float, ...] = setting(
-        (),
-        "torque per unit of the published effort; empty: the drives', else efforts are torques",
-        unit='N·m',
+        (), "torque per unit of published effort; empty: the drives', else 1", unit='N·m'
     )
     drive_gain_spread: tuple[float, ...] = setting(
-        (),
-        'relative standard deviation of drive_gain, which σ counts; empty: 0, or that of drives',
-        minimum=0.0,
+        (), 'relative σ of drive_gain, which σ counts; empty: 0, or that of drives', minimum=0.0
     )
     effort_kind: str = setting(
         'auto',

@@ -6,9 +6,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from ..arrays import Array
+from ..arrays import Array, Indices, Mask
 from ..model import regressor, Robot
 
 # Steps are rounded to this, so that few transition matrices are made, and kept up to a number [s].
@@ -136,7 +135,7 @@ class Row(NamedTuple):
     stamp: int  # of its end [ns]
     duration: float  # [s]
     values: Array  # (n, m + 1) columns of the followed parameters, measured less predicted effort
-    used: npt.NDArray[np.bool_]  # (n,) joints that moved throughout, and in the block before
+    used: Mask  # (n,) joints that moved throughout, and in the block before
 
 
 class MotionRows:
@@ -148,9 +147,7 @@ class MotionRows:
     `columns` (m,) are followed; joints slower than `standstill` are at rest [rad/s or m/s].
     """
 
-    def __init__(
-        self, robot: Robot, standard: Array, columns: npt.NDArray[np.intp], standstill: float
-    ):
+    def __init__(self, robot: Robot, standard: Array, columns: Indices, standstill: float):
         # Friction that grows with the load takes the load from what was identified.
         self._robot = dataclasses.replace(robot, load_parameters=standard)
         self._standard, self._columns, self._standstill = standard, columns, standstill
@@ -251,7 +248,7 @@ class RowNoise:
         # Σ (sum of a stretch)²/(N s²) and the number of stretches, older ones less.
         self._ratio = np.full(n, PRIOR_STRETCHES * PRIOR_CORRELATION)
         self._count = np.full(n, PRIOR_STRETCHES)
-        self._held: deque[tuple[Array, npt.NDArray[np.bool_]]] = deque()
+        self._held: deque[tuple[Array, Mask]] = deque()
         self._taken = 0
 
     @property
@@ -259,7 +256,7 @@ class RowNoise:
         """κ (n,), at least one."""
         return np.maximum(self._ratio / self._count, 1.0)
 
-    def hold(self, errors: Array, used: npt.NDArray[np.bool_]) -> None:
+    def hold(self, errors: Array, used: Mask) -> None:
         """
         Take in the errors (n,) of a row's joints that moved, once they are old.
 
@@ -275,7 +272,7 @@ class RowNoise:
         """Forget what is held back: a change made these errors."""
         self._held.clear()
 
-    def add(self, errors: Array, used: npt.NDArray[np.bool_]) -> None:
+    def add(self, errors: Array, used: Mask) -> None:
         """Take in the errors (n,) of a row's joints that moved, now."""
         square = np.minimum(errors**2, OUTLIER**2 * self.variance)
         self._rows = np.minimum(self._rows + used, MEMORY)

@@ -24,7 +24,7 @@ from ..excitation.trajectory import Motion
 from ..model.dynamics import inverse_dynamics, mass_matrix
 from ..model.friction import PLAIN
 from ..model.robot import ElasticRobot, Robot
-from ..signals.samples import STANDSTILL
+from ..signals.recording import STANDSTILL
 
 # Relative difference that is rounding; relative difference below which nothing is missed.
 ROUNDING, EXACT = 1e-12, 1e-9

@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import Array, whitening
-from ..model.base_parameters import BaseParameters
-from ..model.robot import Robot
+from ..model.robot import BaseParameters, Robot
 from .physical_consistency import (
     BodyPrior,
     IDENTITY,

@@ -17,9 +17,8 @@ import numpy.typing as npt
 
 from ..arrays import Array, diagonal_scale, ReadOnlyArrays, whitening
 from ..findings import Finding, finding
-from ..model.base_parameters import BaseParameters
 from ..model.friction import NONNEGATIVE, OF_POSITION, PLAIN_SYMBOLS, SHRUNK
-from ..model.robot import Robot
+from ..model.robot import BaseParameters, Robot
 from ..regression.estimate import Estimate
 from ..regression.least_squares import Penalty
 from ..regression.observation_system import System

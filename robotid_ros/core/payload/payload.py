@@ -4,18 +4,17 @@ import dataclasses
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import block_diag
 
 from ...exceptions import ConfigurationError, RecordingError
-from ..arrays import Array, DEPENDENT, ReadOnlyArrays
+from ..arrays import Array, DEPENDENT, Mask, ReadOnlyArrays
 from ..diagnostics.assumptions import data_warnings
 from ..excitation.collision_scene import body_frame, BodyFrame
 from ..findings import Finding, finding
 from ..identification_settings import IdentificationSettings
 from ..model import regressor, Robot
-from ..model.base_parameters import base_parameters, BaseParameters
-from ..model.robot import INERTIAL, INERTIAL_UNITS
+from ..model.base_parameters import base_parameters
+from ..model.robot import BaseParameters, INERTIAL, INERTIAL_UNITS
 from ..parameters.carried_body import CENTRAL, frame_change, ROUNDING, UPPER
 from ..parameters.physical_consistency import (
     BodyPrior,
@@ -32,8 +31,7 @@ from ..regression.estimators import fit
 from ..regression.least_squares import project_out
 from ..regression.observation_system import decimate, observe, Rows
 from ..signals.preparation import prepare
-from ..signals.recording import Recording
-from ..signals.samples import SignalSettings
+from ..signals.recording import Recording, SignalSettings
 
 # Terms that cancel up to this share have cancelled: base parameters are known to 1e-7 or so, and
 # what the data leave open changes by much more.
@@ -296,7 +294,7 @@ def nearest_possible(A: Array, target: Array, free: Array) -> Array:
     return consistent_parameters(A, target, prior).value
 
 
-def depends_on_links(robot: Robot, base: BaseParameters) -> npt.NDArray[np.bool_]:
+def depends_on_links(robot: Robot, base: BaseParameters) -> Mask:
     """Return which base parameters (b,) contain inertial parameters of links."""
     return np.asarray(base.matrix[:, robot.body_columns.ravel()].any(axis=1))
 

@@ -19,8 +19,7 @@ from ..regression.delays import prepare_without_delay, remove_delay
 from ..regression.estimators import MIXED
 from ..regression.observation_system import observe
 from ..signals.preparation import MIN_TRAVEL
-from ..signals.recording import Recording
-from ..signals.samples import SignalSettings
+from ..signals.recording import Recording, SignalSettings
 from .observation import LogSet, longest_log, RecordingOrChunks
 
 # Samples that are looked at: enough to tell choices apart, whatever the recording's length.

@@ -22,8 +22,8 @@ from ..excitation.trajectory import Motion
 from ..findings import Finding, finding
 from ..identification_settings import IdentificationSettings, MODEL_ERROR, SIMULATED
 from ..mixed.mixed_model import MixedModel
-from ..model.base_parameters import base_parameters, BaseParameters
-from ..model.robot import ElasticRobot, Robot
+from ..model.base_parameters import base_parameters
+from ..model.robot import BaseParameters, ElasticRobot, Robot
 from ..parameters.standard import basic_solution
 from ..regression.delays import prepare_without_delay
 from ..regression.estimate import agreement, Estimate
@@ -35,8 +35,7 @@ from ..replay.didim import (
     History,
     identify_closed_loop,
 )
-from ..signals.recording import Recording
-from ..signals.samples import Samples
+from ..signals.recording import Recording, Samples
 from .observation import LogSet, observe_recording, RecordingOrChunks, short_names
 
 Progress = Callable[[str], None]

@@ -13,8 +13,7 @@ from ...exceptions import RecordingError, StandstillError
 from ..arrays import Array
 from ..findings import Finding, finding
 from ..identification_settings import IdentificationSettings
-from ..model.base_parameters import BaseParameters
-from ..model.robot import ElasticRobot, Robot
+from ..model.robot import BaseParameters, ElasticRobot, Robot
 from ..regression.delays import prepare_without_delay, remove_delay
 from ..regression.goodness_of_fit import validate_samples, Validation
 from ..regression.model_error import COLUMNS, count_model_error, ModelErrors
@@ -29,8 +28,7 @@ from ..regression.observation_system import (
     TriangularFactors,
 )
 from ..signals.preparation import EDGE_PERIODS, prepare
-from ..signals.recording import MAX_SAMPLES, Recording
-from ..signals.samples import SignalSettings
+from ..signals.recording import MAX_SAMPLES, Recording, SignalSettings
 
 RecordingOrChunks = Recording | Iterable[Recording]
 # Between two logs on the common time axis [s]: figures show it as a gap.

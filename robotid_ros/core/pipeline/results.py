@@ -11,8 +11,7 @@ from ..arrays import Array
 from ..diagnostics.data_quality import DataQuality
 from ..findings import Finding, render, Severity
 from ..mixed.mixed_model import MixedModel
-from ..model.base_parameters import BaseParameters
-from ..model.robot import Robot
+from ..model.robot import BaseParameters, Robot
 from ..parameters.essential import Essential
 from ..parameters.plain_friction import PlainFriction
 from ..parameters.posterior import draw

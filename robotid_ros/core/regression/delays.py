@@ -5,17 +5,14 @@ import contextlib
 import dataclasses
 
 import numpy as np
-import numpy.typing as npt
 
 from ...exceptions import RankDeficientError, RobotIdError
-from ..arrays import all_within, Array
+from ..arrays import all_within, Array, Mask
 from ..findings import Finding, finding
-from ..model.base_parameters import BaseParameters
 from ..model.friction import SHRUNK
-from ..model.robot import ElasticRobot, Robot
+from ..model.robot import BaseParameters, ElasticRobot, Robot
 from ..signals.preparation import prepare, sampling_times_of, with_sampling_times
-from ..signals.recording import Recording
-from ..signals.samples import Samples, SignalSettings
+from ..signals.recording import Recording, Samples, SignalSettings
 from .estimators import fit
 from .observation_system import decimate, observe, Observed, Rows, TimingError
 
@@ -54,8 +51,8 @@ class DelayEstimate:
     sigma: Array  # (n,) [s]; infinite where a delay does not show
     common: float  # of the joints that agree [s]
     common_sigma: float
-    outlier: npt.NDArray[np.bool_]  # (n,) whether a joint does not
-    rows: npt.NDArray[np.bool_]  # (n, K) the decimated rows that tell
+    outlier: Mask  # (n,) whether a joint does not
+    rows: Mask  # (n, K) the decimated rows that tell
 
 
 def estimate_delays(samples: Samples, system: Rows, all_rows: bool = False) -> DelayEstimate:
@@ -92,7 +89,7 @@ def _advance(samples: Samples, system: Rows, delay: Array) -> tuple[Samples, Row
     return samples, dataclasses.replace(system, Y=decimate(samples.tau.T, samples.decimation))
 
 
-def _away_from_reversals(samples: Samples) -> npt.NDArray[np.bool_]:
+def _away_from_reversals(samples: Samples) -> Mask:
     """Return the rows (n, N) that lie away from velocity reversals of their joint."""
     moving = samples.valid.copy()
     moving[1:] &= samples.dq[1:] * samples.dq[:-1] > 0.0
@@ -125,9 +122,7 @@ def _fit_delays(system: Rows) -> tuple[Array, Array]:
     return delay, sigma
 
 
-def _reject_outliers(
-    delay: Array, sigma: Array, threshold: float
-) -> tuple[float, float, npt.NDArray[np.bool_]]:
+def _reject_outliers(delay: Array, sigma: Array, threshold: float) -> tuple[float, float, Mask]:
     """Return the mean of the delays that agree, its σ, and which joints (n,) are outliers."""
     apart, sigma = np.zeros(delay.size, dtype=bool), np.maximum(sigma, 1e-12)
     while True:
@@ -229,7 +224,7 @@ def _without_confirmed_delays(
     return *_advance(samples, system, delays), removed, notes
 
 
-def _block_errors(system: Rows, rows: npt.NDArray[np.bool_]) -> Array:
+def _block_errors(system: Rows, rows: Mask) -> Array:
     """Return squared residuals of blocks (K, n) over the joint's, of given rows (n, N)."""
     system = dataclasses.replace(system, valid=rows)
     squares = np.where(rows, system.Y - system.predict(fit(system).value), 0.0) ** 2

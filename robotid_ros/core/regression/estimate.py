@@ -9,11 +9,10 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import chdtrc
 
 from ...exceptions import ConfigurationError
-from ..arrays import Array, ReadOnlyArrays
+from ..arrays import Array, Indices, ReadOnlyArrays
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,7 +60,7 @@ class Estimate(ReadOnlyArrays):
     residual: Array  # (n,) relative residual per joint, ‖Y_j − W_j χ‖/‖Y_j‖
     total_residual: float  # relative residual of all joints together
     sigma_torque: Array  # (n,) standard deviation of the joints' residuals [N·m or N]
-    rows: npt.NDArray[np.intp]  # (n,) rows used per joint, after decimation
+    rows: Indices  # (n,) rows used per joint, after decimation
     condition_number: float  # of the observation matrix, columns scaled to length one
     method: str  # 'ols', 'wls', ...
     # (b, b) part of the covariance that counts what the model leaves out, or None.
@@ -93,7 +92,7 @@ class Estimate(ReadOnlyArrays):
         with np.errstate(divide='ignore', invalid='ignore'):
             return np.where(self.value == 0.0, np.inf, 100.0 * self.sigma / np.abs(self.value))
 
-    def select(self, kept: npt.NDArray[np.intp]) -> Estimate:
+    def select(self, kept: Indices) -> Estimate:
         """Return the estimate of some of the parameters, the others as they are."""
         parts: dict[str, Any] = {}
         for name in ('covariance', 'classical', 'model_error', 'of_noise'):

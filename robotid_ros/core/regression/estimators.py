@@ -10,10 +10,8 @@ import numpy as np
 
 from ...exceptions import ConfigurationError, RankDeficientError, RecordingError, UnknownNameError
 from ..arrays import Array, SINGULAR
-from ..model.base_parameters import BaseParameters
-from ..model.robot import Robot
-from ..signals.recording import Recording
-from ..signals.samples import Samples
+from ..model.robot import BaseParameters, Robot
+from ..signals.recording import Recording, Samples
 from .covariance import cluster_products, inflation, jackknife, largest, propagated, widened
 from .estimate import Estimate
 from .least_squares import instrumental_variables, least_squares, Solution, total_least_squares

@@ -7,14 +7,12 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from ..arrays import Array, ReadOnlyArrays
-from ..model.base_parameters import BaseParameters
+from ..arrays import Array, Mask, ReadOnlyArrays
 from ..model.dynamics import inverse_dynamics, spring_torque
 from ..model.friction import OF_POSITION
-from ..model.robot import ElasticRobot, INERTIAL, Robot
-from ..signals.samples import Samples
+from ..model.robot import BaseParameters, ElasticRobot, INERTIAL, Robot
+from ..signals.recording import Samples
 from .estimate import ResultTable
 from .observation_system import decimate, Rows
 
@@ -34,7 +32,7 @@ class EffortParts(ReadOnlyArrays):
     friction: Array
     offset: Array
 
-    def at(self, rows: npt.NDArray[np.bool_]) -> EffortParts:
+    def at(self, rows: Mask) -> EffortParts:
         """Return the parts of some rows (N,)."""
         return EffortParts(*(getattr(self, f.name)[rows] for f in dataclasses.fields(self)))
 
@@ -48,9 +46,7 @@ class EffortParts(ReadOnlyArrays):
         return cls(*(np.concatenate([getattr(part, name) for part in known]) for name in names))
 
 
-def rigid_and_offset(
-    robot: Robot, columns: Iterable[int]
-) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+def rigid_and_offset(robot: Robot, columns: Iterable[int]) -> tuple[Mask, Mask]:
     """Tell which standard parameters are of links, rotors or counterbalances; which offsets."""
     symbols = [robot.parameters[column].symbol for column in columns]
     offset = [symbol.startswith('off') for symbol in symbols]
@@ -76,7 +72,7 @@ class Validation(ReadOnlyArrays):
     time: Array
     measured: Array
     predicted: Array
-    valid: npt.NDArray[np.bool_]
+    valid: Mask
     parts: EffortParts | None = None
 
     @classmethod
@@ -106,7 +102,7 @@ class Validation(ReadOnlyArrays):
         """Return the relative residual of all joints together."""
         return float(self._residual(self.valid if moving else np.ones_like(self.valid)))
 
-    def _residual(self, rows: npt.NDArray[np.bool_], axis: int | None = None) -> Array:
+    def _residual(self, rows: Mask, axis: int | None = None) -> Array:
         parts = self.measured - self.predicted, self.measured
         error, size = (np.sqrt(np.sum(np.where(rows, x**2, 0.0), axis=axis)) for x in parts)
         return np.asarray(error / np.maximum(size, 1e-300))
@@ -184,7 +180,7 @@ def validate_system(system: Rows, robot: Robot, base: BaseParameters, value: Arr
     return _trim(Validation(system.joints, system.time, *pair, valid, parts), system.measured)
 
 
-def _trim(found: Validation, counted: npt.NDArray[np.bool_] | None) -> Validation:
+def _trim(found: Validation, counted: Mask | None) -> Validation:
     """Leave out what lies before the first and after the last row that is used, and in gaps."""
     rows = np.ones(len(found.time), dtype=bool) if counted is None else counted.copy()
     moving = np.flatnonzero(found.valid.any(axis=1))

@@ -4,10 +4,9 @@ from collections.abc import Callable
 import dataclasses
 
 import numpy as np
-import numpy.typing as npt
 
 from ...exceptions import RecordingError
-from ..arrays import Array, ReadOnlyArrays
+from ..arrays import Array, Indices, Mask, ReadOnlyArrays
 
 # Least singular value that is inverted, of columns of length one, so that nothing overflows.
 TINY = 1e-16
@@ -115,9 +114,9 @@ class Penalty(ReadOnlyArrays):
     precision: Array  # (b,) p
     spread: Array  # (b,) variance of friction before the data, whose p is known; zero of others
     size: Array  # (b,) z, squares of the weighted columns; zero of those that are shrunk
-    shrunk: npt.NDArray[np.bool_]  # (b,) which parameters are zero in the plain fit
+    shrunk: Mask  # (b,) which parameters are zero in the plain fit
     # (b,) shrunk parameters of one number share a variance; −1 of others.
-    group: npt.NDArray[np.intp]
+    group: Indices
     rows: Array  # (k, b) R, of what pulls the bodies
     target: Array  # (k,) r
     doubt: float  # least variance of R χ − r; where R is stronger than that, σ is of a weaker one

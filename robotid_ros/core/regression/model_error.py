@@ -11,14 +11,13 @@ import numpy.typing as npt
 from scipy.linalg import block_diag
 from scipy.special import chdtrc
 
-from ..arrays import Array, diagonal_scale
+from ..arrays import Array, diagonal_scale, Indices
 from ..model.robot import INERTIAL
 from .observation_system import read_only, Rows, System
 
 if TYPE_CHECKING:
-    from ..model.base_parameters import BaseParameters
-    from ..model.robot import Robot
-    from ..signals.samples import Samples
+    from ..model.robot import BaseParameters, Robot
+    from ..signals.recording import Samples
 
 # Speeds over which friction at low speed fades, over the rms of the joint's own: of the first few
 # degrees per second of an arm, and of much of its range.
@@ -211,7 +210,7 @@ def _information(system: System, value: Array) -> tuple[Array, Array, Array]:
     return information, score, np.concatenate(scales)
 
 
-def _second_moment(information: Array, score: Array, labels: npt.NDArray[np.intp]) -> Array:
+def _second_moment(information: Array, score: Array, labels: Indices) -> Array:
     """
     Return E[δ δᵀ | Y], the variance of each group being the one that makes Y likeliest.
 
@@ -234,7 +233,7 @@ def _second_moment(information: Array, score: Array, labels: npt.NDArray[np.intp
 
 
 def _likeliest(
-    information: Array, score: Array, groups: list[npt.NDArray[np.intp]], variance: Array
+    information: Array, score: Array, groups: list[Indices], variance: Array
 ) -> tuple[Array, Array, Array]:
     """
     Return the variances of groups (g,) of the largest restricted likelihood, and δ given them.
@@ -260,9 +259,7 @@ def _likeliest(
     return variance, mean, posterior
 
 
-def _score_test(
-    information: Array, score: Array, group: npt.NDArray[np.intp]
-) -> tuple[float, float]:
+def _score_test(information: Array, score: Array, group: Indices) -> tuple[float, float]:
     """Return a first variance, zero where a group is not significant, and its statistic."""
     inner = information[np.ix_(group, group)]
     size = float(np.diag(inner).mean())

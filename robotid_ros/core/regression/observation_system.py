@@ -7,17 +7,15 @@ from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from ...exceptions import RecordingError
-from ..arrays import Array, freeze_fields, ReadOnlyArrays
+from ..arrays import Array, freeze_fields, Indices, Mask, ReadOnlyArrays
 from ..findings import Finding
-from ..model.base_parameters import BaseParameters
 from ..model.dynamics import path_columns, regressor
 from ..model.friction import SHRUNK
-from ..model.robot import ElasticRobot, Robot
+from ..model.robot import BaseParameters, ElasticRobot, Robot
 from ..signals.filters import filter_without_phase
-from ..signals.samples import Samples
+from ..signals.recording import Samples
 from .least_squares import Penalty
 
 
@@ -80,7 +78,7 @@ class System:
     joints: tuple[str, ...]  # of the n blocks of rows
     W: Array  # (n, N, b)
     Y: Array  # (n, N)
-    valid: npt.NDArray[np.bool_]  # (n, N) rows that may be used
+    valid: Mask  # (n, N) rows that may be used
     _: dataclasses.KW_ONLY
     # (n, N, d) columns of what the model may leave out, which the covariance counts, or None.
     D: Array | None = None
@@ -97,7 +95,7 @@ class System:
         freeze_fields(self, 'W', 'Y')
 
     @property
-    def equations(self) -> npt.NDArray[np.intp]:
+    def equations(self) -> Indices:
         """Number of equations of each joint (n,)."""
         return self.valid.sum(axis=1)
 
@@ -110,7 +108,7 @@ class System:
                 changed[field] = getattr(self, field)[..., columns]
         return dataclasses.replace(self, names=names, units=units, **changed)
 
-    def without(self: S, gone: npt.NDArray[np.bool_], value: Array) -> S:
+    def without(self: S, gone: Mask, value: Array) -> S:
         """Return the system of the other parameters, less what these (b,) explain with a value."""
         timing, changed = self.timing, dict[str, Any](D=None)
         if timing is not None:
@@ -169,9 +167,9 @@ class Rows(System):
     noise: Array | None = None  # (n,) standard deviation of the torque noise, or None
     Z: Array | None = None  # (n, N, b) instruments: W of the reference, or None
     # (N,) False where samples were made up to bridge a gap, or None: all were measured.
-    measured: npt.NDArray[np.bool_] | None = None
+    measured: Mask | None = None
     # (n, N) those of `valid` where the joint moves, or None: all.
-    moving: npt.NDArray[np.bool_] | None = None
+    moving: Mask | None = None
     q: Array | None = None  # (N, n) positions, or None
     dq: Array | None = None  # (N, n) velocities, or None
 
@@ -199,11 +197,11 @@ class Rows(System):
 class Factors(System):
     """A system of triangular factors of [W D Y], which stand for any number of rows."""
 
-    counts: npt.NDArray[np.intp]  # (n,) equations that W and Y stand for
+    counts: Indices  # (n,) equations that W and Y stand for
     batches: Array  # (n, K, b + 1, b + 1) factors of [W Y] of successive parts
 
     @property
-    def equations(self) -> npt.NDArray[np.intp]:
+    def equations(self) -> Indices:
         """Number of equations of each joint (n,)."""
         return self.counts
 
@@ -294,7 +292,7 @@ def decimate(x: Array, keep: int) -> Array:
 BLOCKS, OUTER = 8, 0.25
 
 
-def folds(q: Array, dq: Array, used: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+def folds(q: Array, dq: Array, used: Mask) -> Mask:
     """
     Return which rows each fold holds (F, N): blocks of time, extreme speeds, extreme positions.
 
@@ -378,7 +376,7 @@ def stack_factors(systems: Sequence[System]) -> Factors:
     return _factors(factors[0], _merged([joined(each) for each in factors]), counts, batches)
 
 
-def _of_batches(template: System, factors: Array, counts: npt.NDArray[np.intp]) -> Factors:
+def _of_batches(template: System, factors: Array, counts: Indices) -> Factors:
     """Return the system of factors of [W D Y] of batches (n, K, b + d + 1, b + d + 1)."""
     n, count, size, _ = factors.shape
     total = triangular_factor(factors.reshape(n, count * size, size))
@@ -386,9 +384,7 @@ def _of_batches(template: System, factors: Array, counts: npt.NDArray[np.intp]) 
     return _factors(template, total, counts, triangular_factor(factors[..., own]))
 
 
-def _factors(
-    template: System, total: Array, counts: npt.NDArray[np.intp], batches: Array
-) -> Factors:
+def _factors(template: System, total: Array, counts: Indices, batches: Array) -> Factors:
     """Return the system of a factor of [W D Y] (n, b + d + 1, b + d + 1), and of its batches."""
     b, own = len(template.names), {f.name: getattr(template, f.name) for f in fields(System)}
     own |= {'W': total[:, :, :b], 'Y': total[:, :, -1], 'valid': np.ones(total.shape[:2], bool)}

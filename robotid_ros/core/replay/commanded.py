@@ -6,13 +6,12 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pinocchio
 from scipy.optimize import lsq_linear
 from scipy.signal import savgol_filter
 
 from ...exceptions import ConfigurationError, RecordingError
-from ..arrays import Array, rms
+from ..arrays import Array, Indices, Mask, rms
 from ..diagnostics.plausibility import limit_warnings
 from ..findings import Finding, finding, in_order
 from ..model.dynamics import inverse_dynamics
@@ -47,7 +46,7 @@ class Smoothed(NamedTuple):
     q: Array
     dq: Array
     ddq: Array
-    valid: npt.NDArray[np.bool_]
+    valid: Mask
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,7 +64,7 @@ class CommandedLog:
         """Usual time between two samples [s]."""
         return float(np.median(np.diff(self.time)))
 
-    def runs(self) -> list[npt.NDArray[np.intp]]:
+    def runs(self) -> list[Indices]:
         """Return the rows between gaps."""
         breaks = np.flatnonzero(np.diff(self.time) > GAP * self.period) + 1
         return np.split(np.arange(len(self.time)), breaks)
@@ -151,7 +150,7 @@ def _check_command(log: CommandedLog, j: int, joint: str) -> None:
 
 def make_windows(logs: Sequence[CommandedLog]) -> Windows:
     """Cut logs into at most `MOST_WINDOWS` windows; a RecordingError if they are too short."""
-    pieces: list[tuple[int, npt.NDArray[np.intp]]] = []
+    pieces: list[tuple[int, Indices]] = []
     for number, log in enumerate(logs):
         size = max(round(WINDOW / log.period) + 1, FEWEST_SAMPLES)
         for rows in log.runs():

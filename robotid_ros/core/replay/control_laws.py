@@ -48,7 +48,7 @@ class ControlLaw(ABC):
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
-            if not isinstance(value, bool | int | str) and field.name != 'rate':
+            if field.name != 'rate':
                 object.__setattr__(self, field.name, frozen(np.atleast_1d(value)))
 
     def scaled(self, factor: npt.ArrayLike) -> Any:
@@ -119,7 +119,7 @@ class CascadeControl(ControlLaw):
     ki: Array | float = 0.0  # of the velocity loop, output per position
     velocity_feedforward: Array | float = 0.0  # share k_ff of the reference's velocity
     acceleration_feedforward: Array | float = 0.0  # output per acceleration k_a
-    differences: bool = False  # v = (q[k] − q[k−2])/(2 Ts) in place of the measured velocity
+    differences: Array | float = 0.0  # 1: v = (q[k] − q[k−2])/(2 Ts), not the measured velocity
     integral_limit: Array | float = np.inf  # bound of the integral's output
 
     @property
@@ -136,11 +136,11 @@ class CascadeControl(ControlLaw):
         low, high = -np.asarray(self.integral_limit), np.asarray(self.integral_limit)
         start = kv * (wanted[0] - kp * desired.q[0] - desired.dq[0]) + forward[0]
         integral = initial_integral(initial_effort, start, ki, low, high)
-        past: deque[Array] = deque(maxlen=3)
+        past, differences = deque[Array](maxlen=3), np.any(self.differences)
 
         def step(k: int, q: Array, dq: Array) -> Array:
             nonlocal integral
-            if self.differences:
+            if differences:
                 if not past:
                     past.extend((q - 2.0 * dq / self.rate, q - dq / self.rate))
                 past.append(q.copy())
@@ -316,12 +316,7 @@ def _trajectory_controller(rate: float, rows: GainRows, drive_gain: Array) -> Co
     )
 
 
-def _cascade(rate: float, rows: GainRows, drive_gain: Array) -> ControlLaw:
-    differences = bool(np.any(_gain(rows, 'differences')))
-    return _law(CascadeControl, rate, rows, differences=differences, gain=drive_gain)
-
-
 LAWS: dict[str, Callable[[float, GainRows, Array], ControlLaw]] = {
     'joint_trajectory_controller/JointTrajectoryController': _trajectory_controller,
-    'cascade': _cascade,
+    'cascade': lambda rate, rows, gain: _law(CascadeControl, rate, rows, gain=gain),
 }

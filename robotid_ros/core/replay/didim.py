@@ -10,23 +10,24 @@ from ...exceptions import DivergenceError
 from ..arrays import Array
 from ..findings import Finding, finding
 from ..identification_settings import ReplaySettings
-from ..model.base_parameters import BaseParameters
 from ..model.friction import DRY
-from ..model.robot import Robot
+from ..model.robot import BaseParameters, Robot
 from ..parameters.physical_consistency import SolverError
 from ..regression.estimate import Estimate
 from ..regression.estimators import add_instruments, fit
 from ..regression.observation_system import GaussianPrior, Rows
-from ..signals.recording import Recording
-from ..signals.samples import Samples
-from .prior_distribution import (
+from ..signals.recording import Recording, Samples
+from .replay_problem import (
+    bandwidth,
     consistent_fit,
     estimate_a_priori_inertia,
     from_measured_motion,
     initial_parameters,
+    make_open_loop_problem,
+    make_replay_problem,
     prior_distribution,
+    ReplayProblem,
 )
-from .replay_problem import bandwidth, make_open_loop_problem, make_replay_problem, ReplayProblem
 from .simulated_observation import linearise, with_all_rows
 
 

@@ -5,11 +5,10 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pinocchio
 from scipy.linalg.lapack import dposv
 
-from ..arrays import Array
+from ..arrays import Array, Indices
 from ..model.dynamics import model_with
 from ..model.friction import FrictionTerm
 from ..model.robot import Robot
@@ -39,7 +38,7 @@ class DirectModel:
     # Torques φ of other friction and of springs by q and q̇ (n,).
     smooth_friction: Callable[[Array, Array], Array] | None = None
     # (n,) place of each of the model's joints among the robot's, None where they are equal.
-    order: npt.NDArray[np.intp] | None = None
+    order: Indices | None = None
 
     def acceleration_function(self) -> Callable[[Array, Array, Array], Array]:
         """Return `a(q, q̇, τ)`: q̈ (n,) under a torque less dry friction and offset."""

@@ -5,10 +5,9 @@ import dataclasses
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pinocchio
 
-from ..arrays import Array
+from ..arrays import Array, Indices, Mask
 from ..model.dynamics import model_with
 from ..model.robot import Robot
 
@@ -28,9 +27,9 @@ class Windows(NamedTuple):
     """Short stretches of logs; joints are in the model's order."""
 
     start: Array  # (W,) time of the first sample [s]
-    log: npt.NDArray[np.intp]  # (W,) number of the log
+    log: Indices  # (W,) number of the log
     time: Array  # (W, S) of the samples since the start, 0 where there is none [s]
-    valid: npt.NDArray[np.bool_]  # (W, S) which samples there are
+    valid: Mask  # (W, S) which samples there are
     q: Array  # (W, S, n) measured positions
     state: Array  # (W, 2, n) position and velocity at the start, filtered
     # Of each log, stamps (K,) [s] and commands (K, n), held from each to the next.
@@ -106,7 +105,7 @@ class ServoArm:
 
 
 def _rigid_terms(
-    arm: ServoArm, models: list[Any], log: npt.NDArray[np.intp], with_bodies: bool
+    arm: ServoArm, models: list[Any], log: Indices, with_bodies: bool
 ) -> Callable[[Array, Array, Array], tuple[Array, Array, Array, Array, Array]]:
     """Return M, ∂τ/∂q, ∂τ/∂q̇, bias (W, n), torques by each body, all by q, q̇, q̈ (W, n)."""
     datas = [model.createData() for model in models]

@@ -13,18 +13,15 @@ from collections.abc import Callable
 import dataclasses
 
 import numpy as np
-import numpy.typing as npt
 
 from ...exceptions import RecordingError
-from ..arrays import all_within, Array
+from ..arrays import all_within, Array, Indices, Mask
 from ..excitation.trajectory import Motion
 from ..model.dynamics import regressor
 from ..regression.observation_system import decimate, NOISE_BAND, Rows
 from .direct_model import slip_columns, slip_directions
 from .replay_problem import interpolate_rows, ReplayProblem
 from .simulation import Simulation
-
-Indices = npt.NDArray[np.intp]
 
 # In units of the decimation: length of the filter's impulse response down to 1e-9, and the rows
 # at both ends of a run that its transient distorts.
@@ -76,7 +73,7 @@ def observe_simulation(replay: ReplayProblem, simulation: Simulation) -> Rows:
     return _system(replay, row, both, ~held.T)
 
 
-def _system(replay: ReplayProblem, row: Array, both: Array, valid: npt.NDArray[np.bool_]) -> Rows:
+def _system(replay: ReplayProblem, row: Array, both: Array, valid: Mask) -> Rows:
     """Return the system of decimated rows (N,), W and Y beside it, (n, N, b + 1)."""
     base, time = replay.base, row / replay.law.rate
     band = NOISE_BAND if replay.filtered else 1.0

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...exceptions import RecordingError
-from ..arrays import Array, ReadOnlyArrays
+from ..arrays import Array, Mask, ReadOnlyArrays
 from ..findings import Finding, finding
 
 # A stamp that goes back further than this, or ahead of its reception by more than that [s], is an
@@ -39,7 +39,7 @@ BLOCK = 64  # third differences, of which few share samples with the next block
 
 def undo_clock_jumps(
     stamp: Array, received: Array, position: Array, before: float = 0.0
-) -> tuple[Array, npt.NDArray[np.bool_], npt.NDArray[np.float64], list[Finding]]:
+) -> tuple[Array, Mask, npt.NDArray[np.float64], list[Finding]]:
     """
     Join the parts of a recording whose clock was set, by the times of reception (N,) [s].
 

@@ -5,14 +5,12 @@ from itertools import compress
 import warnings
 
 import numpy as np
-import numpy.typing as npt
 
 from ...exceptions import RecordingError
-from ..arrays import Array
+from ..arrays import Array, Mask
 from ..findings import Finding, finding
 from .recording import Recording
 
-Mask = npt.NDArray[np.bool_]
 MAX_INVALID_SHARE = 0.2  # of samples, beyond which a fault is the sensor's or the driver's
 # A spike goes and comes back by so many times the 99th percentile of the steps, which real motions
 # exceed by little.

@@ -4,10 +4,9 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ...exceptions import RecordingError, StandstillError
-from ..arrays import all_within, Array
+from ..arrays import all_within, Array, Mask
 from ..findings import Finding, finding
 from ..model.robot import ElasticRobot, Robot
 from .clock_correction import sampling_times, SamplingTimes, spread_equal_stamps
@@ -21,10 +20,8 @@ from .invalid_samples import (
     refuse_derived_efforts,
     unwrap_angles,
 )
-from .recording import Recording
-from .samples import Samples, SignalSettings
+from .recording import Recording, Samples, SignalSettings
 
-Mask = npt.NDArray[np.bool_]
 MIN_PERIODS = 1.99  # two periods, less the step after the last sample
 TRANSIENT_PERIODS = 1  # periods at the start that may hold the controller's transient
 

@@ -1,4 +1,4 @@
-"""A recording of a robot: joint states, references and what is known about the run."""
+"""A recording of a robot with what is known about the run, and the samples that it becomes."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from functools import cached_property
 from typing import Any, TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from ...exceptions import RecordingError, UnknownNameError
-from ..arrays import Array, freeze_fields, ReadOnlyArrays
+from ...settings import setting
+from ..arrays import Array, freeze_fields, Mask, ReadOnlyArrays
 from ..findings import Finding
 
 if TYPE_CHECKING:
     from ..excitation.trajectory import Trajectory
 
+STANDSTILL = 0.02  # a joint moves from this speed on [rad/s or m/s]
 MEASURED = ('position', 'velocity', 'effort')
 MAX_SAMPLES = 600_000  # more are read in chunks, so that they fit into memory
 
@@ -150,7 +151,7 @@ class Recording(RunContext):
         return int(self.time.size)
 
     @property
-    def finite(self) -> npt.NDArray[np.bool_]:
+    def finite(self) -> Mask:
         """Which samples (N,) have a time, positions and efforts."""
         states = np.isfinite(self.effort).all(axis=1) & np.isfinite(self.position).all(axis=1)
         return np.asarray(states & np.isfinite(self.time))
@@ -225,3 +226,90 @@ def range_of_positions(position: Array) -> Array:
     known = np.isfinite(position)
     lowest = np.where(known, position, np.inf).min(axis=0, initial=np.inf)
     return np.stack([lowest, np.where(known, position, -np.inf).max(axis=0, initial=-np.inf)])
+
+
+@dataclasses.dataclass(frozen=True)
+class SignalSettings:
+    """How a recording becomes samples; zero means: chosen from the data."""
+
+    cutoff: float = setting(
+        0.0, 'cut-off of the filter of positions; 0: from the motion', unit='Hz', minimum=0.0
+    )
+    band: float = setting(
+        0.0,
+        'W and torques are low-passed there before one row in so many is kept; 0: the cut-off, or '
+        'chosen with it',
+        unit='Hz',
+        minimum=0.0,
+    )
+    order: int = setting(4, 'order of that filter, a Butterworth', minimum=1, maximum=10)
+    decimation: int = setting(
+        0, 'keep one sample in so many of W and Y, low-passed; 0: from the band', minimum=0
+    )
+    rate: float = setting(
+        0.0, "rate of the uniform samples; 0: the recording's own", unit='Hz', minimum=0.0
+    )
+    rows: str = setting(
+        'auto',
+        'moving: leave out rows at standstill, in the transients at the ends, and beside both; '
+        'all: every measured row, at standstill too where friction is smooth; '
+        'every: every measured row, also where friction has a step; '
+        'auto: every with identification.model mixed, else all for joints with stiction, '
+        'stribeck, makkar or smooth_coulomb friction, moving for others',
+        choices=('auto', 'moving', 'all', 'every'),
+    )
+    max_gap: float = setting(
+        0.05, 'longest gap between samples that is bridged, not left out', unit='s', minimum=0.0
+    )
+    standstill: float = setting(
+        STANDSTILL, 'a slower joint stands: its friction has no sign', unit='rad/s', minimum=0.0
+    )
+    guard: float = setting(
+        2.0,
+        'rows this near to standstill, in rows that are kept, are left out with it: the filters '
+        'of the decimation mix them',
+        minimum=0.0,
+        maximum=10.0,
+    )
+    averaging: bool = setting(
+        False, 'average periods of the excitation first', former={'analytic': {False: False}}
+    )
+    stamps: str = setting(
+        'auto',
+        'times of the samples; recorded: their stamps; '
+        'auto: what jitters in the stamps but not in the positions is taken out of them',
+        choices=('auto', 'recorded'),
+    )
+    time_offset: bool = setting(True, 'estimate and remove the delay between position and effort')
+
+
+@dataclasses.dataclass(frozen=True)
+class Samples:
+    """Uniform samples but for gaps, joint side, SI, at full rate; W and Y decimate together."""
+
+    joints: tuple[str, ...]
+    time: Array  # (N,) [s]
+    q: Array  # (N, n) filtered position, then its derivatives
+    dq: Array
+    ddq: Array
+    tau: Array  # (N, n) torque or force, unfiltered
+    rate: float  # [Hz]
+    valid: Mask  # (N, n) may be used: not at standstill, at edges and in gaps
+    noise: Array | None = None  # (n,) σ of the torque noise from period averaging
+    decimation: int = 1  # keep one row in so many when W and Y are stacked
+    notes: tuple[Finding, ...] = ()  # what was repaired or looks wrong
+    cutoff: float = 0.0  # of the filter of the positions [Hz]
+    # (N,) False where a sample was made up to bridge a gap; None: all were measured
+    measured: Mask | None = None
+    hidden: Array | None = None  # (n,) speeds that steps of a coarse position hide [rad/s or m/s]
+
+    @property
+    def moving(self) -> Mask:
+        """Rows (N, n) that may be used and where the joint moves."""
+        return self.valid & (np.abs(self.dq) >= STANDSTILL)
+
+    def __post_init__(self) -> None:
+        freeze_fields(self, 'time', 'q', 'dq', 'ddq', 'tau', 'noise', 'hidden')
+        if self.valid.flags.writeable:
+            object.__setattr__(self, 'valid', self.valid.copy())
+            self.valid.flags.writeable = False

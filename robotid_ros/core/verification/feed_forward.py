@@ -9,9 +9,8 @@ come back after a later motion was cancelled: motions begin and end here with no
 import dataclasses
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..arrays import Array
+from ..arrays import Array, Indices
 from ..excitation.limits import check_efforts
 from ..excitation.trajectory import CubicWaypoints, Waypoints
 from ..model import inverse_dynamics, Robot
@@ -93,9 +92,7 @@ def slowed(goal: Waypoints, factor: float) -> Waypoints:
     return dataclasses.replace(goal, time=time, dq=dq, ddq=ddq, tau=None)
 
 
-def _updates(
-    motion: Waypoints, period: float, rests: bool = False
-) -> tuple[NDArray[np.intp], Array]:
+def _updates(motion: Waypoints, period: float, rests: bool = False) -> tuple[Indices, Array]:
     """Return the controller's updates at points, and times of all; rests have none inside."""
     steps = np.ceil(np.diff(motion.time) / period - 1e-9).astype(np.intp)
     if rests:
@@ -105,7 +102,7 @@ def _updates(
 
 
 def _with_efforts(
-    motion: Waypoints, edges: NDArray[np.intp], time: Array, tau: Array, scale: Array
+    motion: Waypoints, edges: Indices, time: Array, tau: Array, scale: Array
 ) -> Waypoints:
     """
     Add efforts (N, n) of all updates and more points: segments are halved until lines are right.

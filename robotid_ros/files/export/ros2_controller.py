@@ -18,7 +18,7 @@ import numpy as np
 import pinocchio
 
 from ...core.model.robot import ElasticRobot, Robot
-from ...core.signals.samples import STANDSTILL
+from ...core.signals.recording import STANDSTILL
 from ...exceptions import ConfigurationError
 from ..text_template import text_templates
 from ..verdict_text import unusable_note

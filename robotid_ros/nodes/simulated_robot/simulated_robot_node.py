@@ -31,8 +31,7 @@ from std_msgs.msg import Float64MultiArray, String
 from ...core.model.robot_builder import with_inertials
 from ...exceptions import ConfigurationError, RobotIdError, RobotStateError
 from ...files.configuration import read_urdf
-from ...plant.drives import build_drives_of, Sensors, Step
-from ...plant.physics import Physics
+from ...plant.physics import build_drives_of, Physics, Sensors, Step
 from ...plant.trajectory import ControllerState
 from ...plant.trajectory_controller import TrajectoryController
 from ...simulation_settings import SimulationSettings

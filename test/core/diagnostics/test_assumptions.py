@@ -14,8 +14,7 @@ from robotid_ros.core.model import inverse_dynamics
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.pipeline.estimation import estimate_base_parameters
 from robotid_ros.core.pipeline.identification import identify
-from robotid_ros.core.signals.recording import Recording
-from robotid_ros.core.signals.samples import SignalSettings
+from robotid_ros.core.signals.recording import Recording, SignalSettings
 
 from ..conftest import motion, RATE
 

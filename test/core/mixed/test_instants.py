@@ -11,7 +11,7 @@ from robotid_ros.core.mixed.mixed_model import choose
 from robotid_ros.core.model import inverse_dynamics
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.regression.delays import prepare_without_delay
-from robotid_ros.core.signals.samples import SignalSettings
+from robotid_ros.core.signals.recording import SignalSettings
 
 from .test_mixed_model import coulomb, recorded, ROBOT, stribeck
 

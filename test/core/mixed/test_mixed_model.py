@@ -15,8 +15,7 @@ from robotid_ros.core.pipeline.choices import choose_model
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.pipeline.observation import LogSet, validate
 from robotid_ros.core.regression.delays import remove_delay
-from robotid_ros.core.signals.recording import Recording
-from robotid_ros.core.signals.samples import SignalSettings
+from robotid_ros.core.signals.recording import Recording, SignalSettings
 
 from ..conftest import motion, URDF
 

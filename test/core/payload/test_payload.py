@@ -27,8 +27,7 @@ from robotid_ros.core.payload.payload import (
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import observe, Rows
 from robotid_ros.core.signals.preparation import prepare
-from robotid_ros.core.signals.recording import Recording
-from robotid_ros.core.signals.samples import SignalSettings
+from robotid_ros.core.signals.recording import Recording, SignalSettings
 from robotid_ros.exceptions import ConfigurationError, RecordingError, UnknownNameError
 from robotid_ros.plant.physics import Physics
 from robotid_ros.simulation_settings import PayloadSettings, SimulationSettings

@@ -17,8 +17,7 @@ from robotid_ros.core.pipeline.estimation import fit_with_instruments
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import observe
-from robotid_ros.core.signals.recording import Recording
-from robotid_ros.core.signals.samples import Samples, SignalSettings
+from robotid_ros.core.signals.recording import Recording, Samples, SignalSettings
 from robotid_ros.exceptions import ConfigurationError, RecordingError, UnknownNameError
 from robotid_ros.files.collect_results import save
 from robotid_ros.files.export.identified_urdf import identified_urdf

@@ -16,7 +16,7 @@ from robotid_ros.core.pipeline.observation import validate
 from robotid_ros.core.regression.delays import prepare_without_delay
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import Rows
-from robotid_ros.core.signals.samples import SignalSettings
+from robotid_ros.core.signals.recording import SignalSettings
 from robotid_ros.exceptions import RankDeficientError, UnknownNameError
 
 from ..conftest import motion, RATE, URDF

@@ -15,7 +15,7 @@ from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.model_error import count_model_error
 from robotid_ros.core.regression.observation_system import observe
 from robotid_ros.core.signals.preparation import prepare
-from robotid_ros.core.signals.samples import SignalSettings
+from robotid_ros.core.signals.recording import SignalSettings
 from robotid_ros.exceptions import RecordingError, StandstillError
 
 from ..conftest import URDF

@@ -14,8 +14,7 @@ from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.pipeline.observation import LogSet, observe_recording, short_names
 from robotid_ros.core.regression.delays import remove_delay
 from robotid_ros.core.regression.estimators import fit
-from robotid_ros.core.signals.recording import Recording
-from robotid_ros.core.signals.samples import SignalSettings
+from robotid_ros.core.signals.recording import Recording, SignalSettings
 from robotid_ros.exceptions import ConfigurationError, RecordingError
 
 from ..conftest import URDF

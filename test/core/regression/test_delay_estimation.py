@@ -14,8 +14,7 @@ from robotid_ros.core.regression import delays as delays_module
 from robotid_ros.core.regression.delays import estimate_delays, prepare_without_delay, remove_delay
 from robotid_ros.core.regression.observation_system import observe
 from robotid_ros.core.signals.preparation import noise_between_periods, prepare, split_periods
-from robotid_ros.core.signals.recording import Reference
-from robotid_ros.core.signals.samples import SignalSettings
+from robotid_ros.core.signals.recording import Reference, SignalSettings
 from robotid_ros.exceptions import RecordingError
 
 from ..conftest import motion

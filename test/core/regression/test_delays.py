@@ -17,8 +17,7 @@ from robotid_ros.core.regression.delays import (
     prepare_without_delay,
 )
 from robotid_ros.core.regression.estimators import fit
-from robotid_ros.core.signals.recording import Controller, Recording, Reference
-from robotid_ros.core.signals.samples import SignalSettings
+from robotid_ros.core.signals.recording import Controller, Recording, Reference, SignalSettings
 
 PERIOD = 1e-3
 

@@ -14,7 +14,7 @@ from robotid_ros.core.regression.goodness_of_fit import (
     Validation,
 )
 from robotid_ros.core.regression.observation_system import observe
-from robotid_ros.core.signals.samples import Samples
+from robotid_ros.core.signals.recording import Samples
 
 
 def test_determination_is_the_squared_correlation_of_a_line_and_its_data():

@@ -11,7 +11,7 @@ from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.model_error import COLUMNS, FADING, ModelErrors
 from robotid_ros.core.regression.observation_system import observe, Rows
 from robotid_ros.core.signals.preparation import prepare
-from robotid_ros.core.signals.samples import SignalSettings
+from robotid_ros.core.signals.recording import SignalSettings
 
 ROWS, JOINT = 400, 1
 

@@ -17,7 +17,7 @@ from robotid_ros.core.regression.observation_system import (
     Rows,
 )
 from robotid_ros.core.signals.preparation import prepare
-from robotid_ros.core.signals.samples import SignalSettings
+from robotid_ros.core.signals.recording import SignalSettings
 
 
 @pytest.mark.parametrize('decimation', [1, 3, 10])

@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 from robotid_ros.core.model import build_robot, Robot, RobotSettings
-from robotid_ros.core.model.base_parameters import base_parameters, BaseParameters
+from robotid_ros.core.model.base_parameters import base_parameters
+from robotid_ros.core.model.robot import BaseParameters
 from robotid_ros.core.signals.recording import Controller, Recording, Reference
-from robotid_ros.plant.drives import Sensors
-from robotid_ros.plant.physics import Physics
+from robotid_ros.plant.physics import Physics, Sensors
 from robotid_ros.plant.trajectory import Goal, GoalTolerances, Point
 from robotid_ros.plant.trajectory_controller import ControllerSettings, TrajectoryController
 from robotid_ros.simulation_settings import GainSettings, NoiseSettings, SimulationSettings

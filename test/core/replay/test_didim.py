@@ -25,8 +25,7 @@ from robotid_ros.core.replay.didim import (
     torque_warnings,
 )
 from robotid_ros.core.replay.direct_model import direct_model
-from robotid_ros.core.replay.prior_distribution import initial_parameters
-from robotid_ros.core.replay.replay_problem import ReplayProblem, Torque
+from robotid_ros.core.replay.replay_problem import initial_parameters, ReplayProblem, Torque
 from robotid_ros.core.replay.simulated_observation import with_all_rows
 from robotid_ros.core.replay.simulation import simulate
 from robotid_ros.core.signals.recording import Controller, Recording, Reference

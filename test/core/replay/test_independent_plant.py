@@ -9,7 +9,7 @@ from robotid_ros.core.findings import select
 from robotid_ros.core.identification_settings import IdentificationSettings, ReplaySettings
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.replay.didim import identify_closed_loop
-from robotid_ros.core.signals.samples import SignalSettings
+from robotid_ros.core.signals.recording import SignalSettings
 
 from .plant_arm import session
 

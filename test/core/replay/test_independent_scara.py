@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.replay.didim import didim
-from robotid_ros.core.replay.prior_distribution import initial_parameters
+from robotid_ros.core.replay.replay_problem import initial_parameters
 
 BENCHMARKS = str(Path(__file__).resolve().parents[3] / 'benchmarks' / 'studies')
 SECONDS, SEED, DECIMATION = 16.0, 3, 4

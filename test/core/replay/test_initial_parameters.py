@@ -13,13 +13,14 @@ from robotid_ros.core.model.robot_builder import build_robot
 from robotid_ros.core.model.settings import RobotSettings
 from robotid_ros.core.replay.control_laws import JointTrajectoryEffort
 from robotid_ros.core.replay.direct_model import direct_model
-from robotid_ros.core.replay.prior_distribution import (
+from robotid_ros.core.replay.replay_problem import (
     estimate_a_priori_inertia,
     initial_parameters,
     minimum_damped_inertia,
     prior_parameters,
+    ReplayProblem,
+    Torque,
 )
-from robotid_ros.core.replay.replay_problem import ReplayProblem, Torque
 from robotid_ros.core.replay.simulation import mass_matrices
 
 from .arms import planar_urdf

@@ -10,10 +10,9 @@ from robotid_ros.core.identification_settings import IdentificationSettings, Rep
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.replay.didim import didim
-from robotid_ros.core.replay.prior_distribution import prior_distribution
-from robotid_ros.core.replay.replay_problem import make_open_loop_problem
+from robotid_ros.core.replay.replay_problem import make_open_loop_problem, prior_distribution
 from robotid_ros.core.replay.simulated_observation import linearise
-from robotid_ros.core.signals.samples import Samples
+from robotid_ros.core.signals.recording import Samples
 from robotid_ros.exceptions import ControllerError, RecordingError
 
 from .test_didim import case_of, RATE, recording_of, TIGHT

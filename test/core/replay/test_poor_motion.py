@@ -17,7 +17,7 @@ from robotid_ros.core.replay import didim as didim_module
 from robotid_ros.core.replay.control_laws import JointTrajectoryEffort
 from robotid_ros.core.replay.didim import didim, first_iterate, next_iterate
 from robotid_ros.core.replay.direct_model import direct_model
-from robotid_ros.core.replay.prior_distribution import (
+from robotid_ros.core.replay.replay_problem import (
     consistent_fit,
     estimate_a_priori_inertia,
     initial_parameters,
@@ -25,8 +25,9 @@ from robotid_ros.core.replay.prior_distribution import (
     minimum_damped_inertia,
     prior_distribution,
     prior_parameters,
+    ReplayProblem,
+    Torque,
 )
-from robotid_ros.core.replay.replay_problem import ReplayProblem, Torque
 from robotid_ros.core.replay.simulated_observation import CREEPING, observe_simulation
 from robotid_ros.core.replay.simulation import mass_matrices, simulate
 from robotid_ros.exceptions import DivergenceError

@@ -17,7 +17,7 @@ from robotid_ros.core.signals.invalid_samples import (
     find_spikes,
     unwrap_angles,
 )
-from robotid_ros.core.signals.samples import SignalSettings
+from robotid_ros.core.signals.recording import SignalSettings
 from robotid_ros.exceptions import RecordingError, RobotIdError
 
 # The filter is the same throughout, so that what differs is the fault.

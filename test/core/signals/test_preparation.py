@@ -11,8 +11,7 @@ from robotid_ros.core.findings import select
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.signals.filters import central_differences, lowpass
 from robotid_ros.core.signals.preparation import prepare
-from robotid_ros.core.signals.recording import Phase, Recording, Reference
-from robotid_ros.core.signals.samples import SignalSettings
+from robotid_ros.core.signals.recording import Phase, Recording, Reference, SignalSettings
 from robotid_ros.exceptions import RecordingError, UnknownNameError
 
 BODY = (

@@ -9,7 +9,7 @@ from robotid_ros.core.findings import select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.signals.preparation import resample_uniformly
-from robotid_ros.core.signals.samples import SignalSettings
+from robotid_ros.core.signals.recording import SignalSettings
 from robotid_ros.exceptions import StandstillError
 
 PLAIN = IdentificationSettings(method='ols', essential=False)

@@ -12,8 +12,7 @@ from robotid_ros.core.model.settings import CoupledMotorSettings
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import observe
 from robotid_ros.core.signals.preparation import EDGE_PERIODS, prepare
-from robotid_ros.core.signals.recording import Recording
-from robotid_ros.core.signals.samples import SignalSettings
+from robotid_ros.core.signals.recording import Recording, SignalSettings
 
 from ..conftest import motion, URDF
 

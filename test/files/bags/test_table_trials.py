@@ -5,7 +5,7 @@ import pytest
 
 from robotid_ros.core.findings import select
 from robotid_ros.core.signals.preparation import resample_uniformly
-from robotid_ros.core.signals.samples import SignalSettings
+from robotid_ros.core.signals.recording import SignalSettings
 from robotid_ros.files.bags import open_recording
 from robotid_ros.files.formats.stamps import continuous
 
