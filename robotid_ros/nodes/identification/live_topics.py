@@ -19,14 +19,8 @@ from ...core.arrays import Array
 from ...core.excitation.settings import payload_settings
 from ...core.model import build_robot, inverse_dynamics, Robot
 from ...core.model.dynamics import RobotDynamics
-from ...core.monitoring.drift_monitor import (
-    DriftChange,
-    DriftMonitor,
-    FRICTION,
-    OFFSET,
-    ParameterGroup,
-    PAYLOAD,
-)
+from ...core.monitoring.change_tests import FRICTION, OFFSET, ParameterGroup, PAYLOAD
+from ...core.monitoring.drift_monitor import DriftChange, DriftMonitor
 from ...core.monitoring.external_effort import (
     Contact,
     ContactDetector,
