@@ -90,18 +90,10 @@ def regressor(
     """
     Observation matrix of the standard parameters, τ_j = W[j] χ (DIDIM eq. 8-10).
 
-    Friction that grows with the load takes the load from `robot.load_parameters`, not from χ.
-
-    Parameters
-    ----------
-    q, dq, ddq : (N, n) position, velocity, acceleration, in the order of `robot.joints`
-    columns : (c,) which parameters, ascending, or None for all p
-    successive : whether these are samples of one motion, whose path friction may remember
-
-    Returns
-    -------
-    (n, N, c), joint-major; in memory, columns are contiguous
-
+    Of q, dq, ddq (N, n), and all parameters or some columns (c,), ascending: (n, N, c),
+    joint-major; in memory, columns are contiguous. Friction that grows with the load takes the
+    load from `robot.load_parameters`, not from χ; of `successive` samples it may remember the
+    path.
     """
     q, dq, ddq = (np.asarray(x, dtype=float) for x in (q, dq, ddq))
     # The load is that of all parameters.
@@ -163,16 +155,7 @@ def inverse_dynamics(
     """
     Torques of the standard parameters: links, rotor inertias, friction, springs and couplings.
 
-    Parameters
-    ----------
-    chi : (p,) standard parameters, of bodies that can exist or not
-    q, dq, ddq : (N, n)
-    successive : whether these are samples of one motion, whose path friction may remember
-
-    Returns
-    -------
-    (N, n) [N·m or N]
-
+    Of parameters (p,) of bodies that can exist or not, and q, dq, ddq (N, n): (N, n) [N·m or N].
     """
     q, dq, ddq = (np.asarray(x, dtype=float) for x in (q, dq, ddq))
     links = _link_torques(robot, chi, q, dq, ddq)

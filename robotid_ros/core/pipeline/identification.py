@@ -43,23 +43,12 @@ def identify(
     progress: Progress | None = None,
 ) -> Identification:
     """
-    Identify a robot from a recording.
+    Identify a robot from a recording, from successive chunks of it, or from several logs.
 
-    Parameters
-    ----------
-    recording : the excitation; successive chunks of it where it is too long for memory, or
-        several logs of it
-    settings : signals, estimator, options
-    validation : another motion, or None
-    progress : called with the name of each step
-
-    Raises
-    ------
-    RecordingError : the recording cannot be used
-    RankDeficientError : the motion leaves parameters undetermined
-    ControllerError, DivergenceError : a closed-loop method lacks the control law, or does not
-        converge
-
+    The validation is another motion; `progress` is called with the name of each step.
+    RecordingError: the recording cannot be used; RankDeficientError: the motion leaves parameters
+    undetermined; ControllerError, DivergenceError: a closed-loop method lacks the control law, or
+    does not converge.
     """
     robot, progress = robot.elastic or robot, progress or (lambda _: None)
     check_method(recording, robot, settings)

@@ -192,20 +192,12 @@ ITERATIONS = {'irls': 30}
 
 def fit(system: System, method: str = 'wls', iterations: int = 1) -> Estimate:
     """
-    Estimate χ̂ = (ΩW)⁺ ΩY (DIDIM eq. 15-21).
+    Estimate χ̂ = (ΩW)⁺ ΩY (DIDIM eq. 15-21), with at most so many computations of the weights.
 
-    Parameters
-    ----------
-    method : 'ols', 'wls', 'mle' (noise of the torque known), 'irls' (Huber), 'tls' (errors in W
-        too) or 'iv' (instruments, correlated with the motion but not with its noise)
-    iterations : most computations of the weights
-
-    Raises
-    ------
-    UnknownNameError : no such method
-    RankDeficientError : the motion leaves columns of W linearly dependent
-    RecordingError : the method needs what was not recorded
-
+    Methods are 'ols', 'wls', 'mle' (noise of the torque known), 'irls' (Huber), 'tls' (errors in W
+    too) and 'iv' (instruments, correlated with the motion but not with its noise).
+    UnknownNameError: no such method; RankDeficientError: the motion leaves columns of W linearly
+    dependent; RecordingError: the method needs what was not recorded.
     """
     if method not in (*WHITEN, MIXED):
         raise UnknownNameError('method', method, tuple(WHITEN))
