@@ -108,6 +108,13 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     if commanded:
         return _identify_servos(args, session, folder)
     validation = args.validation_part
+    whole = validation is None and shared.selected_part(args) is None
+    fitted_files = [Path(bag).resolve() for bag in args.bag]
+    if whole and args.validation and Path(args.validation).resolve() in fitted_files:
+        raise ConfigurationError(
+            f"'{args.validation}' cannot validate what is fitted to it: give another recording, "
+            'or fit a part of it by --part 0:0.7'
+        )
     fitted, other = split_all(session.recordings, shared.selected_part(args), validation)
     if args.validation:
         other = session.read(args.validation, share)
@@ -125,7 +132,7 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     progress.step('writing the results')
 
     results = save(found, fitted, folder, session.settings, args.command_line)
-    written = sorted(file.name for file in folder.iterdir())
+    written = sorted(name for name in files if (folder / name).exists())
     data = {**results_data(results), 'folder': folder, 'files': written}
     show = partial(print_results, results, folder, written, every=args.all)
     return shared.judged(data, show, results)

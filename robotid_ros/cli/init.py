@@ -66,7 +66,8 @@ def run(args: argparse.Namespace) -> Outcome:
         return Outcome(parse_yaml(text, 'the settings'), partial(show, text.rstrip()))
     from ..core.findings import render
     from ..core.model import RobotSettings
-    from ..core.model.urdf_parsing import parse_urdf
+    from ..core.model.robot_builder import lacks_inertials
+    from ..core.model.urdf_parsing import check_tree, parse_urdf
     from ..core.setup.joint_choice import choose_arm, JointTree, left_out_sentences
     from ..core.setup.robot_setup import choose_period, KnownFacts, set_up_robot
     from ..files.atomic import write_text
@@ -116,7 +117,14 @@ def run(args: argparse.Namespace) -> Outcome:
                 )
     progress.step('reading the description')
     written = (output, source) if copied else (output,)
+    if output.suffix != '.yaml':
+        raise ConfigurationError(f"'{output}' is to hold YAML: let its name end in .yaml")
+    if args.mass and not lacks_inertials(description):
+        raise ConfigurationError(
+            'the description has masses, and --mass is for one without: leave it out'
+        )
     known = replace(facts or KnownFacts(), mass=args.mass)
+    check_tree(parse_urdf(description))
     tree = JointTree(description)
     arm = choose_arm(tree, args.joints or known.joints, tip)
     expect_new(written, args.force)

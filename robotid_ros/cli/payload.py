@@ -19,7 +19,7 @@ import argparse
 import math
 from pathlib import Path
 
-from ..exceptions import ConfigurationError, RobotIdError
+from ..exceptions import ConfigurationError, RecordingError, RobotIdError
 from . import shared_options as shared, terminal
 from .demo import expect_ros
 from .terminal import print_paragraph, show
@@ -59,6 +59,10 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     if args.loaded is None:
         text = _set(args, Path(args.empty))
         return shared.Outcome({'set': text}, lambda: print_paragraph(text))
+    if Path(args.empty).resolve() == Path(args.loaded).resolve():
+        raise RecordingError(
+            f"'{args.loaded}' is given twice: give a recording without the body, and one with it"
+        )
     args.progress.step('reading')
     from ..core.parameters.carried_body import CENTRAL, CENTRAL_UNITS
     from ..core.payload.payload import payload_from_recordings, stands_out

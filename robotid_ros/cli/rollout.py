@@ -18,6 +18,7 @@ from dataclasses import replace
 import math
 from pathlib import Path
 
+from ..exceptions import ConfigurationError
 from . import shared_options as shared
 from .terminal import format_number, print_paragraph, print_table, print_written
 
@@ -55,7 +56,9 @@ def run(args: argparse.Namespace) -> shared.Outcome:
 
     output = shared.page_beside(args.results, 'rollout', args.bag, args.output)
     shared.expect_new([output], args.force)
-    draws, bound, share = max(args.draws, 0), 0.01 * args.bound, args.progress.share
+    draws, bound, share = args.draws, 0.01 * args.bound, args.progress.share
+    if draws < 0:
+        raise ConfigurationError(f'--draws {draws}: give 0 or more')
     model = read_servos(args.results) or read_identified_model(args.results)
     settings = from_mapping(model.results.settings).identification
     options = shared.read_command_options(args) if model.estimate else None

@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared.option(parser, '--parameters FILE', text, required=True)
     shared.add_robot_options(parser, 'the parameters', 'predict these')
     text = 'fail when a joint is worse than this'
-    shared.option(parser, '--max-residual PERCENT', text, type=float)
+    shared.option(parser, '--max-residual PERCENT', text, type=shared.above_zero)
     text = 'default: validation_<BAG>.html beside the parameters'
     shared.add_output_option(parser, text, replaces='an existing page')
     shared.add_part_options(parser)

@@ -5,6 +5,7 @@ import contextlib
 import itertools
 import os
 from pathlib import Path
+import re
 import shutil
 import stat
 import tempfile
@@ -12,6 +13,8 @@ from typing import BinaryIO
 
 from ..exceptions import FileError
 
+# What Git keeps in a clone in place of a large file, until it is asked for that.
+LFS_POINTER = b'version https://git-lfs'
 # Of configurations, descriptions and results [bytes]; the largest that are known have 2 MB.
 MAX_TEXT = 32 << 20
 
@@ -120,6 +123,8 @@ def nearest_file(path: str | Path) -> str:
     """Ask whether a file beside a missing one was meant; empty where none is like it."""
     if Path(path).exists():
         return ''
+    if re.match(r'[a-z]{2,}:/', str(path)):
+        return ': it is an address; download it, and give the file'
     if Path(path).is_symlink():
         return ': it is a link to a file that is missing; correct it'
     import difflib  # here: most files are there
@@ -138,7 +143,13 @@ def open_regular(path: str | Path) -> BinaryIO:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | getattr(os, 'O_BINARY', 0))
         mode = os.fstat(handle).st_mode
         if stat.S_ISREG(mode):
-            return os.fdopen(handle, 'rb')
+            stream = os.fdopen(handle, 'rb')
+            if stream.peek(len(LFS_POINTER)).startswith(LFS_POINTER):
+                stream.close()
+                raise FileError(
+                    f"'{path}' is a pointer to a file in Git LFS: run 'git lfs pull' beside it"
+                )
+            return stream
         os.close(handle)
     kind = 'a folder' if stat.S_ISDIR(mode) else 'a device or a pipe'
     raise FileError(f"'{path}' is {kind}, not a regular file: give a file")

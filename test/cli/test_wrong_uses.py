@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.cli.main import main
+from robotid_ros.files.atomic import LFS_POINTER
 
 URDF = Path(__file__).resolve().parents[2] / 'urdf' / 'scara.urdf'
 HEAD = '/**:\n  ros__parameters:\n    robot: {urdf: arm.urdf'
@@ -40,6 +41,12 @@ DESCRIPTIONS = {
     'turned': ('lower="-', 'lower="9'),
     'effort': ('effort="40.0"', 'effort="-40.0"'),
     'double': ('joint name="joint_2"', 'joint name="joint_1"'),
+    'table': ('</robot>', '<link name="table"/></robot>'),
+    'closed': (
+        '</robot>',
+        '<joint name="j" type="fixed"><parent link="link_2"/>'
+        '<child link="link_1"/></joint></robot>',
+    ),
 }
 RAW = bytes(range(256)) * 8
 XACRO = '<robot xmlns:xacro="http://ros.org/wiki/xacro" name="$(arg x)">'
@@ -138,8 +145,8 @@ compare kept folder | {OTHER_PARAMETERS}
 payload log.csv | required: loaded
 payload kept.yaml --set franka | give one of robotid payload
 payload log.csv lgo.csv --urdf arm.urdf | did you mean 'log.csv'?
-payload log.csv log.csv --urdf arm.urdf --frame tol0 | did you mean 'tool0'?
-payload log.csv log.csv --urdf arm.urdf -o log.csv --force | name another output by -o
+payload log.csv other.csv --urdf arm.urdf --frame tol0 | did you mean 'tool0'?
+payload log.csv other.csv --urdf arm.urdf -o log.csv --force | name another output by -o
 inspect | required: bag
 inspect lgo.csv | did you mean 'log.csv'?
 inspect folder | give another folder
@@ -231,7 +238,7 @@ export raw --format urdf | {NO_TEXT}
 inspect empty.mcap | record again
 payload raw.mcap log.csv --urdf arm.urdf | {NO_BAG}
 payload kept.yaml --restore | give one of robotid payload
-payload log.csv log.csv --urdf arm.urdf -o /dev/null/x.yaml | is a file, not a folder
+payload log.csv other.csv --urdf arm.urdf -o /dev/null/x.yaml | is a file, not a folder
 design inf.yaml | 'excitation.period' must be finite
 design frame.yaml | did you mean 'tool0'?
 design arm.yaml -o /dev/null/x.yaml | is a file, not a folder: name another one
@@ -251,6 +258,19 @@ rollout log.csv kept --bound 0 | must be a number above zero
 fleet run folder -c arm.yaml -o store | name bags, folders of bags
 fleet run --manifest gone.csv -c arm.yaml -o store | no such file or directory
 fleet run --manifest raw.csv -c arm.yaml -o store | {NO_TEXT}
+identify pointer.csv -c arm.yaml | run 'git lfs pull'
+identify pointer.mcap -c arm.yaml | run 'git lfs pull'
+identify log.csv --urdf pointer.urdf | run 'git lfs pull'
+identify https://example.org/log.csv -c arm.yaml | download it
+identify log.csv --urdf https://example.org/arm.urdf | download it
+identify log.csv -c arm.yaml --validation ./log.csv | fit a part of it by --part
+payload log.csv ./log.csv --urdf arm.urdf | without the body, and one with it
+validate log.csv --parameters kept --max-residual -1 | must be a number above zero
+rollout log.csv kept --draws -1 | give 0 or more
+init closed.urdf | a tree without a loop
+init table.urdf | (base_link, table)
+init arm.urdf -o new.txt | let its name end in .yaml
+init arm.urdf -o new.yaml --mass 5 | leave it out
 """.strip().splitlines()
 
 
@@ -263,6 +283,7 @@ def folder(tmp_path_factory):
     table = np.column_stack([time, *(np.sin(w * time) for w in (3, 2, 5, 4))])
     for name, columns, scale in (
         ('log', f'{COLUMNS},{EFFORTS}', [1, 1, 1, 1, 1]),
+        ('other', f'{COLUMNS},{EFFORTS}', [1, 1, 1, 1, 2]),
         ('zero', f'{COLUMNS},{EFFORTS}', [1, 0, 0, 1, 1]),
         ('noeffort', COLUMNS, [1, 1, 1]),
         ('one', COLUMNS[:16], [1, 1]),
@@ -297,6 +318,10 @@ def folder(tmp_path_factory):
         'short.csv': f'time,{COLUMNS},{EFFORTS}\n' + '0,1,2,3,4\n0.1,2,3,4,5\n',
         'argument.xacro': f'{XACRO}</robot>',
         'macro.xacro': XACRO.replace('$(arg x)', 'x') + '<xacro:arm/></robot>',
+        **{
+            f'pointer.{kind}': f'{LFS_POINTER.decode()}.com/spec/v1'
+            for kind in ('csv', 'mcap', 'urdf')
+        },
         'words.csv': 'a,b\nx,y\n',
         'kept/parameters.yaml': 'a: 1\n',
     }
@@ -343,4 +368,4 @@ def test_a_wrong_use_is_one_sentence_with_the_remedy(folder, monkeypatch, capfd,
 
 
 def test_there_are_enough_of_them():
-    assert len(set(WRONG_USES)) >= 195
+    assert len(set(WRONG_USES)) >= 208

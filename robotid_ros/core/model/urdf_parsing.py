@@ -156,10 +156,11 @@ def check_tree(root: ElementTree.Element) -> None:
                     'robot description: check its links, a tree without a loop'
                 )
         children.add(name)
-    if len(links - children) != 1:
+    if len(roots := [name for name in links if name not in children]) != 1:
+        shown = ', '.join(str(name)[:80] for name in sorted(map(str, roots))[:5])
         raise ModelError(
-            f'the robot description has {len(links - children)} links that are no child of a '
-            'joint, its root must be the only one: check its joints'
+            f'{len(roots)} links of the robot description are no child of a joint ({shown}): only '
+            'its root may be none, join the others by fixed joints or take them out'
         )
 
 

@@ -1,13 +1,14 @@
 """What the configuration leaves open, chosen from a recording of any length."""
 
 from collections.abc import Sequence
+import contextlib
 import dataclasses
 from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
-from ...exceptions import RobotIdError
+from ...exceptions import RobotIdError, StandstillError
 from ..findings import Finding, finding
 from ..identification_settings import IdentificationSettings
 from ..mixed.columns import at_instants, Part
@@ -77,13 +78,11 @@ def choose_model(
         # An iterator has given its first chunks away; what can be read again starts anew.
         recording = chain(looked_at, chunks) if chunks is recording else recording
         looked_at = looked_at[-1:]
-    if signals.rows == 'auto':
-        signals = dataclasses.replace(signals, rows='every')
     try:
         parts, filters, notes = choose_filters(
             [_from_its_motion(each) for each in looked_at], robot, signals
         )
-        signals = dataclasses.replace(signals, cutoff=filters.cutoff, band=filters.band)
+        signals = dataclasses.replace(filters, time_offset=signals.time_offset)
         model, gravity = choose_gravity(parts, robot, filters)
     except (RobotIdError, np.linalg.LinAlgError) as error:
         # Where plain friction cannot be identified either, it says what is wrong.
@@ -103,15 +102,23 @@ def choose_filters(
     recordings: Sequence[Recording], robot: Robot, signals: SignalSettings
 ) -> tuple[list[Recording], SignalSettings, tuple[Finding, ...] | None]:
     """
-    Choose the filters, where they are open, with which plain friction predicts folds best.
+    Choose filters and rows, where they are open, with which plain friction predicts folds best.
+
+    Friction that jumps has any value at rest, so that rows at rest may bias all parameters. But
+    rest tells of gravity: it is left out only if all rows, and those that move, are predicted
+    better without.
 
     Returns the recordings without the delays of their efforts, the settings for these, and, where
     there was no delay to remove, what was noted of delays; else None.
     """
     rate, base = min(recording.rate for recording in recordings), base_parameters(robot)
 
-    def observed(logs: Sequence[Recording], cutoff: float, band: float) -> list[Part]:
-        chosen = dataclasses.replace(signals, cutoff=cutoff, band=band)
+    rows = 'every' if signals.rows == 'auto' else signals.rows
+
+    def observed(
+        logs: Sequence[Recording], cutoff: float, band: float, rows: str = rows
+    ) -> list[Part]:
+        chosen = dataclasses.replace(signals, cutoff=cutoff, band=band, rows=rows)
         return [prepare_without_delay(log, robot, base, chosen) for log in logs]
 
     judging = min(JUDGING, LARGEST_BAND * rate)
@@ -123,19 +130,26 @@ def choose_filters(
         # What looks like a delay with other filters only is an error of the model.
         notes = tuple(dict.fromkeys(chain.from_iterable(each.notes for each in judged)))
     signals = dataclasses.replace(signals, time_offset=False)
-    if signals.cutoff:
-        return prompt, signals, notes
     wider = [signals.band] if signals.band else BANDS
     bands = dict.fromkeys(min(band, LARGEST_BAND * rate) for band in wider)
     tried = [(min(POSITIONS * band, LARGEST_CUTOFF * rate), band) for band in bands]
     tried.append((0.0, signals.band))  # from the motion
+    if signals.cutoff:
+        tried = [(signals.cutoff, signals.band)]
     errors = {pair: plain_errors(observed(prompt, *pair), judged) for pair in tried}
     errors = {pair: own for pair, own in errors.items() if len(own)}
     best = next(iter(errors), tried[0])
     for pair, own in errors.items():
         if gains_clearly(own, errors[best]):
             best = pair
-    return prompt, dataclasses.replace(signals, cutoff=best[0], band=best[1]), notes
+    if signals.rows == 'auto' and errors:
+        with contextlib.suppress(StandstillError):  # each joint moves
+            every, moving = (observed(prompt, *best, each) for each in ('every', 'moving'))
+            pairs = [[plain_errors(x, of) for x in (moving, every)] for of in (judged, moving)]
+            if all(len(a) == len(b) > 0 and gains_clearly(a, b) for a, b in pairs):
+                rows = 'moving'
+    chosen = dataclasses.replace(signals, cutoff=best[0], band=best[1], rows=rows)
+    return prompt, chosen, notes
 
 
 def choose_gravity(

@@ -254,8 +254,8 @@ class SignalSettings:
         'moving: leave out rows at standstill, in the transients at the ends, and beside both; '
         'all: every measured row, at standstill too where friction is smooth; '
         'every: every measured row, also where friction has a step; '
-        'auto: every with identification.model mixed, else all for joints with stiction, '
-        'stribeck, makkar or smooth_coulomb friction, moving for others',
+        'auto: every with identification.model mixed, or moving if that predicts better; else all '
+        'for joints with stiction, stribeck, makkar or smooth_coulomb friction, moving for others',
         choices=('auto', 'moving', 'all', 'every'),
     )
     max_gap: float = setting(

@@ -35,6 +35,8 @@ def save_page(kind: str, path: str | Path, *subject: Any, overwrite: bool = True
     the page cannot be written; TrajectoryError: the design is for other joints.
     """
     check_plotting()
+    if Path(path).suffix != '.html':  # it may replace a page, and nothing else
+        raise FileError(f"'{path}' is to be a page: let its name end in .html")
     # What a design needs, other pages need not import.
     module = import_module(f'.{"design" if kind == "design" else "pages"}', __package__)
     return write_text(path, getattr(module, f'{kind}_page')(*subject), overwrite=overwrite)

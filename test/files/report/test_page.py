@@ -53,6 +53,13 @@ def test_write_then_read_is_the_identity(tmp_path, results):
     assert read_results(path).torques == {}
 
 
+def test_a_page_replaces_pages_only(tmp_path, results):
+    (tmp_path / 'arm.urdf').write_text('kept')
+    with pytest.raises(FileError, match='let its name end in'):
+        save_page('identification', tmp_path / 'arm.urdf', results)
+    assert (tmp_path / 'arm.urdf').read_text() == 'kept'
+
+
 @pytest.mark.parametrize(
     ('text', 'sentence'),
     [
