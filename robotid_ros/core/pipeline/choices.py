@@ -145,8 +145,11 @@ def choose_filters(
     if signals.rows == 'auto' and errors:
         with contextlib.suppress(StandstillError):  # each joint moves
             every, moving = (observed(prompt, *best, each) for each in ('every', 'moving'))
-            pairs = [[plain_errors(x, of) for x in (moving, every)] for of in (judged, moving)]
-            if all(len(a) == len(b) > 0 and gains_clearly(a, b) for a, b in pairs):
+            errors_on = [
+                (plain_errors(moving, rows_of), plain_errors(every, rows_of))
+                for rows_of in (judged, moving)
+            ]
+            if all(len(w) == len(o) > 0 and gains_clearly(w, o) for w, o in errors_on):
                 rows = 'moving'
     chosen = dataclasses.replace(signals, cutoff=best[0], band=best[1], rows=rows)
     return prompt, chosen, notes
