@@ -338,6 +338,14 @@ F411 implausible_inertia error: Efforts and accelerations imply inertias of [[{j
 F417 axis_reversed error: {joints} moves the other way round than in the URDF DO Multiply the axis
   in the URDF by -1, check the position limits, which turn with it, and set robot.drive_gain to
   {gains:.3g} there{tried} WHY Positions, efforts and URDF have to agree which way is positive.
+F419 other_axis error: {joints} moves about or along another axis than in the URDF DO Set its axis
+  in the URDF to {axis}{tried} WHY Torques of all joints before it depend on that axis.
+F427 other_zero error: The positions of {joints} have another zero than in the URDF DO Add
+  {shift:+.3g} rad (m) to them, calibrate the joint, or turn its origin in the URDF{tried} WHY
+  Gravity and inertia of all joints before it depend on that position.
+F429 joints_exchanged error: Positions and efforts of {joints} are exchanged DO Exchange their
+  names where the log is written, or name the columns by --columns{tried} WHY Each joint is then
+  taken for another one.
 F412 effort_changed error: During the recording the scale of efforts changed: {changes} MEANS A
   gain, a filter or a drive has changed DO Identify the parts separately (--from, --to) WHY One set
   of parameters cannot stand for both parts.

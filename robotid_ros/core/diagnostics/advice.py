@@ -1,12 +1,13 @@
 """What is wrong with efforts and the sense of joints: what leaves less where it is put right."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 import dataclasses
 from functools import cache
 from itertools import combinations, product
 from typing import Any, NamedTuple
 
 import numpy as np
+import pinocchio
 
 from ..arrays import Array
 from ..findings import Finding, finding
@@ -15,7 +16,7 @@ from ..model.robot import BaseParameters, INERTIAL
 from ..regression.observation_system import decimate, Rows
 from ..signals.recording import Samples
 from .plausibility import efforts_over_prior
-from .trials import Efforts, possible_robots, Trial, Trials
+from .trials import Efforts, folds_of, possible_robots, Trial, Trials
 
 # Another direction must leave so much less than the configured one does, and than springs do:
 # where all axes are upright, a tilt of a thousandth and huge masses look like a spring.
@@ -140,12 +141,12 @@ def _other_gravity(robot: Robot, samples: Samples, may_hang: bool) -> Array | No
 SIGN, GAIN, SWAPPED = 'effort_sign', 'effort_gain', 'efforts_swapped'
 SCALE, GRAVITY, DESCRIBED = 'effort_scale', 'gravity_direction', 'the masses of the URDF'
 EFFORT_UNIT, COMPENSATED = 'effort_unit', 'gravity_compensated'
-REVERSED = 'axis_reversed'
+REVERSED, AXIS, ZERO, EXCHANGED = 'axis_reversed', 'other_axis', 'other_zero', 'joints_exchanged'
 # By how much the squared error has to fall. Signs and columns are either right or not; a gain may
 # stand in for friction or geometry that the model lacks.
 LEAST = {
     SIGN: 1.5, SWAPPED: 2.0, GAIN: 1.3, SCALE: 1.5, EFFORT_UNIT: 1.5, GRAVITY: 1.5,
-    COMPENSATED: 1.5, REVERSED: 2.0,
+    COMPENSATED: 1.5, REVERSED: 2.0, AXIS: 1.5, ZERO: 1.25, EXCHANGED: 1.5,
 }  # fmt: skip
 # Share by which the squared error of all joints together exceeds that of each alone, from which
 # efforts contradict each other or robots that can exist; what is left otherwise has other causes.
@@ -162,6 +163,7 @@ UNITS = {
 }  # fmt: skip
 SAME_UNIT = 0.02
 MAX_SCALE = 4.0  # by which masses of a URDF may be off: units are off by more
+ZEROS = 12  # from which the zero of a joint is searched
 GRAVITY_ROWS, MODEL_ROWS = 500, 1500  # that tell the direction of gravity, and that judge it
 
 
@@ -207,7 +209,7 @@ def find_causes(robot: Robot, base: BaseParameters, samples: Samples, rows: Rows
     if contradict or currents or min(factors) < 0.0:
         others = _gravity(robot, samples, found, efforts)
         if contradict:
-            others += _reversed_axis(robot, samples, trials.moving, efforts)
+            others += _geometry(robot, samples, trials.moving, efforts)
         if others:
             return [max(others, key=lambda each: each.gain)]
     if all(cause.name == GAIN for cause in found):
@@ -344,26 +346,96 @@ def _gravity(robot: Robot, samples: Samples, found: list[Cause], efforts: Effort
     return remedies
 
 
-def _reversed_axis(
+class _Reading(NamedTuple):
+    """Another way to read a recording: the robot, its motion, and the efforts of its joints."""
+
+    name: str  # of the finding
+    joints: tuple[int, ...]
+    robot: Robot
+    samples: Samples
+    efforts: Efforts
+    values: dict[str, Any]
+
+
+def _geometry(
     robot: Robot, samples: Samples, moving: Sequence[int], efforts: Efforts
 ) -> list[Cause]:
-    """Try each joint the other way round, where one explains more than the `efforts`."""
-    recorded, tried = Trials(_sample_rows(robot, samples)), []
-    for joint in moving if len(moving) > 1 else ():
-        senses = _only(robot.n, joint, -1.0)
-        motion = {name: senses * getattr(samples, name) for name in ('q', 'dq', 'ddq')}
-        rows = _sample_rows(robot, dataclasses.replace(samples, **motion))
-        both = dataclasses.replace(rows, Y=senses[:, None] * rows.Y)
+    """Try other axes, zeros and columns of joints, where one explains more than the `efforts`."""
+    rows = _sample_rows(robot, samples)
+    recorded, parts = Trials(rows), folds_of(rows)
+    tried = list[tuple[Trial, _Reading, Array]]()
+    for reading in _readings(robot, samples, moving) if len(moving) > 1 else ():
+        after = Trials(_sample_rows(reading.robot, reading.samples), parts=parts)
+        errors = after.errors(reading.efforts)
+        tried.append((recorded.compare(recorded.recorded, errors), reading, errors))
+    good = [each for each in tried if each[0].is_better(LEAST[each[1].name])]
+    if not good:
+        return []
+    trial, reading, errors = max(good, key=lambda each: each[0].gain)
+    if not recorded.compare(recorded.errors(efforts), errors).is_better(1.0):
+        return []
+    return [_cause(reading.name, robot, reading.joints, trial, **reading.values)]
+
+
+def _readings(robot: Robot, samples: Samples, moving: Sequence[int]) -> Iterator[_Reading]:
+    """Yield joints the other way round, about other axes, from other zeros, and exchanged."""
+    same = Efforts.as_recorded(robot.n)
+    for j in moving:
+        senses = _only(robot.n, j, -1.0)
+        turned = _moved(samples, lambda x, senses=senses: senses * x)
         # An effort whose sense is the URDF's has to be turned with the axis.
-        for gain, after in ((-1.0, Trials(rows)), (1.0, Trials(both))):
-            tried.append((_compare_models(recorded, after), joint, gain, after))
-    if not tried:
-        return []
-    trial, joint, gain, after = max(tried, key=lambda each: each[0].gain)
-    better = trial.is_better(LEAST[REVERSED])
-    if not better or not _compare_models(recorded, after, efforts=efforts).is_better(1.0):
-        return []
-    return [_cause(REVERSED, robot, [joint], trial, gains=[gain * robot.drive_gain[joint]])]
+        for sense, taken in ((-1.0, same), (1.0, same.scaled(senses))):
+            values = {'gains': [sense * robot.drive_gain[j]]}
+            yield _Reading(REVERSED, (j,), robot, turned, taken, values)
+        for turns in (1, 2):
+            other, axis = _other_axis(robot, j, turns)
+            yield _Reading(AXIS, (j,), other, samples, same, {'axis': axis})
+        shift, shifted = _zero(robot, samples, j)
+        yield _Reading(ZERO, (j,), robot, shifted, same, {'shift': shift})
+    for i, j in combinations(moving, 2):
+        order = same.swapped(i, j).columns
+        exchanged = _moved(samples, lambda x, order=order: x[:, order])
+        yield _Reading(EXCHANGED, (i, j), robot, exchanged, same.swapped(i, j), {})
+
+
+def _moved(samples: Samples, change: Callable[[Array], Array]) -> Samples:
+    """Change the motion."""
+    motion = {name: change(getattr(samples, name)) for name in ('q', 'dq', 'ddq')}
+    return dataclasses.replace(samples, **motion)
+
+
+def _other_axis(robot: Robot, joint: int, turns: int) -> tuple[Robot, list[float]]:
+    """Let a joint act along the axis that a turn of its frame's x to y to z makes of its own."""
+    model = robot.model.copy()
+    number, turn = model.getJointId(robot.joints[joint]), np.roll(np.eye(3), turns, axis=0)
+    own, data = model.joints[number], model.joints[number].createData()
+    own.calc(data, np.zeros(own.nq))
+    placements, turned = model.jointPlacements, pinocchio.SE3(turn, np.zeros(3))
+    placements[number] = placements[number] * turned
+    for child, parent in enumerate(model.parents):
+        if child and parent == number:
+            placements[child] = turned.inverse() * placements[child]
+    axis = turn @ data.S.reshape(2, 3).sum(axis=0)  # a screw has one part that is not zero
+    return dataclasses.replace(robot, model=model), (np.round(axis, 6) + 0.0).tolist()
+
+
+def _zero(robot: Robot, samples: Samples, joint: int) -> tuple[float, Samples]:
+    """Return what has to be added to the positions of a joint, and samples with it."""
+    from scipy.optimize import minimize_scalar
+
+    def shifted(angle: float) -> Samples:
+        shift = angle * (np.arange(robot.n) == joint)
+        return dataclasses.replace(samples, q=samples.q + shift)
+
+    def left(angle: float) -> float:
+        rows = _sample_rows(robot, shifted(angle), GRAVITY_ROWS)
+        return Trials(rows).fitted(Efforts.as_recorded(robot.n))
+
+    grid = np.linspace(-np.pi, np.pi, ZEROS, endpoint=False)
+    step, best = grid[1] - grid[0], min(grid, key=left)
+    bounds = best - step, best + step
+    found = minimize_scalar(left, bounds=bounds, method='bounded', options={'xatol': 1e-3})
+    return float(found.x), shifted(float(found.x))
 
 
 def _by_description(robot: Robot, samples: Samples, factors: Array, currents: bool) -> list[Cause]:
@@ -390,10 +462,10 @@ def _by_description(robot: Robot, samples: Samples, factors: Array, currents: bo
     return [_cause(name, robot, off, trial, DESCRIBED, **values)]
 
 
-def _sample_rows(robot: Robot, samples: Samples) -> Rows:
-    """Return rows of all standard parameters, at most `MODEL_ROWS`."""
+def _sample_rows(robot: Robot, samples: Samples, most: int = MODEL_ROWS) -> Rows:
+    """Return rows of all standard parameters, not many more than `most`."""
     keep, count = samples.decimation, -(-len(samples.time) // samples.decimation)
-    stride = 1 + count // MODEL_ROWS
+    stride = 1 + count // most
     chosen = slice(None, None, keep * stride)
     q, dq, ddq = samples.q[chosen], samples.dq[chosen], samples.ddq[chosen]
     Y = decimate(samples.tau.T, keep)[:, ::stride]
