@@ -229,6 +229,20 @@ def _swapped(run: Run) -> Recording:
     return recording(run, effort)
 
 
+def _joints_exchanged(run: Run) -> Recording:
+    """Exchange positions and efforts of a joint and the one before."""
+    order = np.arange(run.plant.robot.n)
+    order[[run.joint, run.joint - 1]] = run.joint - 1, run.joint
+    whole = _swapped(run)
+    return dataclasses.replace(whole, position=whole.position[:, order])
+
+
+def _turned(run: Run) -> Recording:
+    """Let positions and efforts of a joint count the other way."""
+    whole = _reversed(run)
+    return dataclasses.replace(whole, position=run.scaled(-1.0) * whole.position)
+
+
 def _constant_gain(run: Run) -> Recording:
     return recording(run, run.scaled(1.35) * (run.clean + run.noise))
 
@@ -262,6 +276,8 @@ DISTURBANCES: dict[str, tuple[Callable[[Run], Recording], tuple[str, ...]]] = {
     'friction with another joint': (_coupled, ('unexplained_coupling',)),
     'effort with the opposite sign': (_reversed, ('effort_sign',)),
     'efforts of two joints exchanged': (_swapped, ('efforts_swapped',)),
+    'joints exchanged': (_joints_exchanged, ('joints_exchanged',)),
+    'joint the other way round': (_turned, ('axis_reversed',)),
     'effort x 1.35': (_constant_gain, ('effort_gain', 'effort_scale', 'effort_unit')),
     'friction jumps 1.5 s after the start': (
         _friction_jumps,
@@ -271,11 +287,17 @@ DISTURBANCES: dict[str, tuple[Callable[[Run], Recording], tuple[str, ...]]] = {
 
 
 # Those that only a large residual shows.
-OF_RESIDUAL = ('spring at a joint', 'friction with another joint')
+OF_RESIDUAL = (
+    'spring at a joint', 'friction with another joint', 'joints exchanged',
+    'joint the other way round',
+)  # fmt: skip
 
 
 # Those that make no difference to a joint alone.
-OF_SEVERAL = ('friction with another joint', 'efforts of two joints exchanged', 'effort x 1.35')
+OF_SEVERAL = (
+    'friction with another joint', 'efforts of two joints exchanged', 'effort x 1.35',
+    'joints exchanged', 'joint the other way round',
+)  # fmt: skip
 
 
 def clean(run: Run) -> Recording:

@@ -89,6 +89,7 @@ class Code:
 SHARED = {
     'tried': '[[ (tried with {tried_with}: residual of {tried_on} on parts that were not fitted '
     '{before:.3p} → {after:.3p})]]',
+    'instead': '[[; {instead} instead would explain as much]]',
     'unexplained': 'The model leaves {residual:.0%} of the effort of {joint} unexplained',
     'explains': 'explains {share:.0%} of this (residual on parts that were not fitted '
     '{before:.2p} → {after:.2p})',
@@ -335,17 +336,18 @@ F411 implausible_inertia error: Efforts and accelerations imply inertias of [[{j
   have another unit, the inertias of the URDF are not those of this robot, or the joints are
   elastic DO Check units, robot.drive_gain and the URDF WHY An inertia far from that of the links
   comes from a wrong unit, or from springs.
-F417 axis_reversed error: {joints} moves the other way round than in the URDF DO Multiply the axis
-  in the URDF by -1, check the position limits, which turn with it, and set robot.drive_gain to
-  {gains:.3g} there{tried} WHY Positions, efforts and URDF have to agree which way is positive.
-F419 other_axis error: {joints} moves about or along another axis than in the URDF DO Set its axis
-  in the URDF to {axis}{tried} WHY Torques of all joints before it depend on that axis.
-F427 other_zero error: The positions of {joints} have another zero than in the URDF DO Add
+F417 axis_reversed error: {joints} moves the other way round than in the URDF{instead} DO Multiply
+  the axis in the URDF by -1, check the position limits, which turn with it, and set
+  robot.drive_gain to {gains:.3g} there{tried} WHY Positions, efforts and URDF have to agree which
+  way is positive.
+F419 other_axis error: {joints} moves about or along another axis than in the URDF{instead} DO Set
+  its axis in the URDF to {axis}{tried} WHY Torques of all joints before it depend on that axis.
+F427 other_zero error: The positions of {joints} have another zero than in the URDF{instead} DO Add
   {shift:+.3g} rad (m) to them, calibrate the joint, or turn its origin in the URDF{tried} WHY
   Gravity and inertia of all joints before it depend on that position.
-F429 joints_exchanged error: Positions and efforts of {joints} are exchanged DO Exchange their
-  names where the log is written, or name the columns by --columns{tried} WHY Each joint is then
-  taken for another one.
+F429 joints_exchanged error: Positions and efforts of {joints} are exchanged{instead} DO Exchange
+  their names where the log is written, or name the columns by --columns{tried} WHY Each joint is
+  then taken for another one.
 F412 effort_changed error: During the recording the scale of efforts changed: {changes} MEANS A
   gain, a filter or a drive has changed DO Identify the parts separately (--from, --to) WHY One set
   of parameters cannot stand for both parts.

@@ -141,12 +141,13 @@ def _other_gravity(robot: Robot, samples: Samples, may_hang: bool) -> Array | No
 SIGN, GAIN, SWAPPED = 'effort_sign', 'effort_gain', 'efforts_swapped'
 SCALE, GRAVITY, DESCRIBED = 'effort_scale', 'gravity_direction', 'the masses of the URDF'
 EFFORT_UNIT, COMPENSATED = 'effort_unit', 'gravity_compensated'
-REVERSED, AXIS, ZERO, EXCHANGED = 'axis_reversed', 'other_axis', 'other_zero', 'joints_exchanged'
+GEOMETRY = 'axis_reversed', 'other_axis', 'other_zero', 'joints_exchanged'
+REVERSED, AXIS, ZERO, EXCHANGED = GEOMETRY
 # By how much the squared error has to fall. Signs and columns are either right or not; a gain may
 # stand in for friction or geometry that the model lacks.
 LEAST = {
     SIGN: 1.5, SWAPPED: 2.0, GAIN: 1.3, SCALE: 1.5, EFFORT_UNIT: 1.5, GRAVITY: 1.5,
-    COMPENSATED: 1.5, REVERSED: 2.0, AXIS: 1.5, ZERO: 1.25, EXCHANGED: 1.5,
+    COMPENSATED: 1.5, REVERSED: 1.5, AXIS: 1.5, ZERO: 1.25, EXCHANGED: 1.5,
 }  # fmt: skip
 # Share by which the squared error of all joints together exceeds that of each alone, from which
 # efforts contradict each other or robots that can exist; what is left otherwise has other causes.
@@ -163,7 +164,8 @@ UNITS = {
 }  # fmt: skip
 SAME_UNIT = 0.02
 MAX_SCALE = 4.0  # by which masses of a URDF may be off: units are off by more
-ZEROS = 12  # from which the zero of a joint is searched
+# From where the zero of a joint is searched, and how far [rad or m].
+ZEROS, ZERO_STEP = (-0.5 * np.pi, -0.3, 0.3, 0.5 * np.pi, np.pi), 0.8
 GRAVITY_ROWS, MODEL_ROWS = 500, 1500  # that tell the direction of gravity, and that judge it
 
 
@@ -363,8 +365,12 @@ def _geometry(
     """Try other axes, zeros and columns of joints, where one explains more than the `efforts`."""
     rows = _sample_rows(robot, samples)
     recorded, parts = Trials(rows), folds_of(rows)
+    limit = _left(robot, samples, recorded.sigma)
     tried = list[tuple[Trial, _Reading, Array]]()
-    for reading in _readings(robot, samples, moving) if len(moving) > 1 else ():
+    for reading in _readings(robot, samples, moving, recorded.sigma) if len(moving) > 1 else ():
+        left = _left(reading.robot, reading.samples, recorded.sigma, reading.efforts)
+        if LEAST[reading.name] * left > limit:
+            continue
         after = Trials(_sample_rows(reading.robot, reading.samples), parts=parts)
         errors = after.errors(reading.efforts)
         tried.append((recorded.compare(recorded.recorded, errors), reading, errors))
@@ -374,10 +380,23 @@ def _geometry(
     trial, reading, errors = max(good, key=lambda each: each[0].gain)
     if not recorded.compare(recorded.errors(efforts), errors).is_better(1.0):
         return []
-    return [_cause(reading.name, robot, reading.joints, trial, **reading.values)]
+    values = dict(reading.values)
+    for _, other, left in good:
+        if other.name == reading.name and other.joints != reading.joints:
+            if not recorded.compare(left, errors).is_better(1.0):
+                values['instead'] = ' and '.join(robot.joints[j] for j in other.joints)
+    return [_cause(reading.name, robot, reading.joints, trial, **values)]
 
 
-def _readings(robot: Robot, samples: Samples, moving: Sequence[int]) -> Iterator[_Reading]:
+def _left(robot: Robot, samples: Samples, sigma: Array, efforts: Efforts | None = None) -> float:
+    """Return what a fit to a few samples leaves, in units of σ (n,)."""
+    trials = Trials(_sample_rows(robot, samples, GRAVITY_ROWS), sigma=sigma)
+    return trials.fitted(efforts or Efforts.as_recorded(robot.n))
+
+
+def _readings(
+    robot: Robot, samples: Samples, moving: Sequence[int], sigma: Array
+) -> Iterator[_Reading]:
     """Yield joints the other way round, about other axes, from other zeros, and exchanged."""
     same = Efforts.as_recorded(robot.n)
     for j in moving:
@@ -388,14 +407,14 @@ def _readings(robot: Robot, samples: Samples, moving: Sequence[int]) -> Iterator
             values = {'gains': [sense * robot.drive_gain[j]]}
             yield _Reading(REVERSED, (j,), robot, turned, taken, values)
         for turns in (1, 2):
-            other, axis = _other_axis(robot, j, turns)
+            other, axis = other_axis(robot, j, turns)
             yield _Reading(AXIS, (j,), other, samples, same, {'axis': axis})
-        shift, shifted = _zero(robot, samples, j)
+        shift, shifted = _zero(robot, samples, j, sigma)
         yield _Reading(ZERO, (j,), robot, shifted, same, {'shift': shift})
     for i, j in combinations(moving, 2):
-        order = same.swapped(i, j).columns
-        exchanged = _moved(samples, lambda x, order=order: x[:, order])
-        yield _Reading(EXCHANGED, (i, j), robot, exchanged, same.swapped(i, j), {})
+        taken = same.swapped(i, j)
+        exchanged = _moved(samples, lambda x, taken=taken: x[:, taken.columns])
+        yield _Reading(EXCHANGED, (i, j), robot, exchanged, taken, {})
 
 
 def _moved(samples: Samples, change: Callable[[Array], Array]) -> Samples:
@@ -404,7 +423,7 @@ def _moved(samples: Samples, change: Callable[[Array], Array]) -> Samples:
     return dataclasses.replace(samples, **motion)
 
 
-def _other_axis(robot: Robot, joint: int, turns: int) -> tuple[Robot, list[float]]:
+def other_axis(robot: Robot, joint: int, turns: int) -> tuple[Robot, list[float]]:
     """Let a joint act along the axis that a turn of its frame's x to y to z makes of its own."""
     model = robot.model.copy()
     number, turn = model.getJointId(robot.joints[joint]), np.roll(np.eye(3), turns, axis=0)
@@ -419,23 +438,23 @@ def _other_axis(robot: Robot, joint: int, turns: int) -> tuple[Robot, list[float
     return dataclasses.replace(robot, model=model), (np.round(axis, 6) + 0.0).tolist()
 
 
-def _zero(robot: Robot, samples: Samples, joint: int) -> tuple[float, Samples]:
+def _zero(robot: Robot, samples: Samples, joint: int, sigma: Array) -> tuple[float, Samples]:
     """Return what has to be added to the positions of a joint, and samples with it."""
     from scipy.optimize import minimize_scalar
 
-    def shifted(angle: float) -> Samples:
-        shift = angle * (np.arange(robot.n) == joint)
-        return dataclasses.replace(samples, q=samples.q + shift)
+    def shifted(shift: float) -> Samples:
+        return dataclasses.replace(samples, q=samples.q + shift * (np.arange(robot.n) == joint))
 
-    def left(angle: float) -> float:
-        rows = _sample_rows(robot, shifted(angle), GRAVITY_ROWS)
-        return Trials(rows).fitted(Efforts.as_recorded(robot.n))
+    def left(shift: float) -> float:
+        return _left(robot, shifted(shift), sigma)
 
-    grid = np.linspace(-np.pi, np.pi, ZEROS, endpoint=False)
-    step, best = grid[1] - grid[0], min(grid, key=left)
-    bounds = best - step, best + step
-    found = minimize_scalar(left, bounds=bounds, method='bounded', options={'xatol': 1e-3})
-    return float(found.x), shifted(float(found.x))
+    tried = {shift: left(shift) for shift in ZEROS}
+    best = min(tried, key=lambda shift: tried[shift])
+    bounds = best - ZERO_STEP, best + ZERO_STEP
+    found = minimize_scalar(left, bounds=bounds, method='bounded', options={'xatol': 1e-2})
+    # A right angle is likelier than one beside it.
+    shift = best if abs(best) > 1.0 and tried[best] < AS_GOOD * found.fun else float(found.x)
+    return shift, shifted(shift)
 
 
 def _by_description(robot: Robot, samples: Samples, factors: Array, currents: bool) -> list[Cause]:

@@ -15,13 +15,13 @@ from ..regression.goodness_of_fit import Validation
 from ..regression.least_squares import project_out
 from ..regression.observation_system import decimate, Rows
 from ..signals.recording import Samples
-from .advice import COMPENSATED, EFFORT_UNIT, find_causes, GRAVITY, REVERSED, SWAPPED
+from .advice import COMPENSATED, EFFORT_UNIT, find_causes, GEOMETRY, GRAVITY, SWAPPED
 from .plausibility import FittedModel, limit_warnings, saturation_warnings, scale_warnings
 from .stationarity import friction_jump, joint_torques, LARGE_RESIDUAL, stationarity_warnings
 from .trials import compare, trial_rows
 
 # With a wrong gravity or sense, or efforts of other joints, every joint is off, whatever else is.
-EVERYTHING = (COMPENSATED, GRAVITY, SWAPPED, REVERSED)
+EVERYTHING = (COMPENSATED, GRAVITY, SWAPPED, *GEOMETRY)
 # Relative residual of a joint from which it is looked into, from which it is told without a
 # reason where it follows the motion, and from which it is told anyway.
 NOTEWORTHY, WITHOUT_REASON, LARGE = 0.1, 0.15, 0.3

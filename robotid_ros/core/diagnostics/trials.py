@@ -85,17 +85,25 @@ class Trials:
 
     Of (m, b) A with A χ ≥ 0 for robots that can exist, or None, and parts (K, N) to leave out in
     turn, `folds_of` the rows by default. `moving` are numbers of the joints that have rows, and
-    `sigma` (n,) the units of effort columns' errors: what each joint alone leaves of its own.
+    `sigma` (n,) the units of effort columns' errors: what each joint alone leaves of its own, by
+    these rows or by those that they are compared with.
     """
 
-    def __init__(self, rows: Rows, possible: Array | None = None, parts: Mask | None = None):
+    def __init__(
+        self,
+        rows: Rows,
+        possible: Array | None = None,
+        parts: Mask | None = None,
+        sigma: Array | None = None,
+    ):
         self._rows, self._possible = rows, possible
         self._folds = folds_of(rows) if parts is None else parts
         self.n, _, self.b = rows.W.shape
         self.moving = [int(j) for j in np.flatnonzero(rows.valid.any(axis=1))]
         everything = np.ones((1, len(rows.time)), dtype=bool)
         self._total = self._products(everything)[0]
-        self._variances = dict[tuple[int, ...], Array]()
+        known = {} if sigma is None else {tuple(range(self.n)): sigma**2}
+        self._variances: dict[tuple[int, ...], Array] = known
         # Errors of every trial count in these units, those of effort columns as recorded.
         self.sigma = np.sqrt(self._own_variances(Efforts.as_recorded(self.n)))
 

@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
 
-from robotid_ros.core.diagnostics.advice import find_causes, GAIN, REVERSED, SIGN, SWAPPED
+from robotid_ros.core.diagnostics.advice import (
+    AXIS,
+    EXCHANGED,
+    find_causes,
+    GAIN,
+    other_axis,
+    REVERSED,
+    SIGN,
+    SWAPPED,
+    ZERO,
+)
 from robotid_ros.core.diagnostics.assumptions import data_warnings
 from robotid_ros.core.diagnostics.trials import (
     _least_distance,
@@ -99,6 +109,42 @@ def test_a_joint_that_turns_the_other_way_is_named(causes, log, robot, joint, bo
     assert found.name == REVERSED and found.finding.joints == (robot.joints[joint],)
     assert found.finding.values['after'] < 0.1 * found.finding.values['before']
     assert found.finding.values['gains'] == (1.0 if both else -1.0,)
+
+
+@pytest.mark.parametrize('pair', [(0, 1), (1, 2), (0, 2)])
+def test_joints_whose_positions_and_efforts_are_exchanged_are_named(causes, log, robot, pair):
+    order = np.arange(3)
+    order[list(pair)] = pair[::-1]
+    other = dataclasses.replace(log, position=log.position[:, order], effort=log.effort[:, order])
+    (found,) = causes(other)
+    assert found.name == EXCHANGED and found.finding.joints == tuple(robot.joints[j] for j in pair)
+    assert found.finding.values['after'] < 0.1 * found.finding.values['before']
+
+
+@pytest.mark.parametrize('by', [-0.8, 0.3])
+def test_a_zero_that_is_off_is_named_with_its_value(causes, log, robot, truth, by):
+    """Other masses make up for most of it: only with little noise is it told."""
+    effort = inverse_dynamics(robot, truth, *motion(log.time, seed=1))
+    position = log.position + by * (np.arange(3) == 1)
+    (found,) = causes(dataclasses.replace(log, position=position, effort=effort))
+    assert found.name == ZERO and found.finding.joints == (robot.joints[1],)
+    assert found.finding.values['shift'] == pytest.approx(-by, abs=0.03)
+
+
+def test_a_joint_about_another_axis_is_named(robot, truth, base, log):
+    """The description has the third joint about y where it turns about z."""
+    turned, axis = other_axis(robot, 2, 1)
+    assert np.linalg.norm(axis) == pytest.approx(1.0)
+    own = base_parameters(turned)
+    found = estimate_base_parameters(log, turned, own, SETTINGS, lambda _: None)
+    rows = trial_rows(found.sampled_systems)
+    (cause,) = find_causes(turned, own, found.samples, rows)
+    assert cause.name == AXIS and cause.finding.joints == (robot.joints[2],)
+    # Where it is followed, the torques are those of the robot.
+    again, _ = other_axis(turned, 2, 2)
+    q, dq, ddq = motion(np.linspace(0.0, 5.0, 50), seed=3)
+    torques = [inverse_dynamics(each, truth, q, dq, ddq) for each in (robot, again)]
+    assert torques[1] == pytest.approx(torques[0], rel=1e-9)
 
 
 def test_of_a_vertical_axis_another_sign_of_the_effort_is_the_same(causes, log, robot):
