@@ -1,6 +1,6 @@
 """What is wrong with efforts and the sense of joints: what leaves less where it is put right."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 import dataclasses
 from functools import cache
 from itertools import combinations, product
@@ -381,9 +381,9 @@ def _geometry(
     if not recorded.compare(recorded.errors(efforts), errors).is_better(1.0):
         return []
     values = dict(reading.values)
-    for _, other, left in good:
+    for _, other, others in good:
         if other.name == reading.name and other.joints != reading.joints:
-            if not recorded.compare(left, errors).is_better(1.0):
+            if not recorded.compare(others, errors).is_better(1.0):
                 values['instead'] = ' and '.join(robot.joints[j] for j in other.joints)
     return [_cause(reading.name, robot, reading.joints, trial, **values)]
 
@@ -400,10 +400,10 @@ def _readings(
     """Yield joints the other way round, about other axes, from other zeros, and exchanged."""
     same = Efforts.as_recorded(robot.n)
     for j in moving:
-        senses = _only(robot.n, j, -1.0)
-        turned = _moved(samples, lambda x, senses=senses: senses * x)
+        both = same.scaled(_only(robot.n, j, -1.0))
+        turned = _read_as(both, samples)
         # An effort whose sense is the URDF's has to be turned with the axis.
-        for sense, taken in ((-1.0, same), (1.0, same.scaled(senses))):
+        for sense, taken in ((-1.0, same), (1.0, both)):
             values = {'gains': [sense * robot.drive_gain[j]]}
             yield _Reading(REVERSED, (j,), robot, turned, taken, values)
         for turns in (1, 2):
@@ -413,14 +413,15 @@ def _readings(
         yield _Reading(ZERO, (j,), robot, shifted, same, {'shift': shift})
     for i, j in combinations(moving, 2):
         taken = same.swapped(i, j)
-        exchanged = _moved(samples, lambda x, taken=taken: x[:, taken.columns])
-        yield _Reading(EXCHANGED, (i, j), robot, exchanged, taken, {})
+        yield _Reading(EXCHANGED, (i, j), robot, _read_as(taken, samples), taken, {})
 
 
-def _moved(samples: Samples, change: Callable[[Array], Array]) -> Samples:
-    """Change the motion."""
-    motion = {name: change(getattr(samples, name)) for name in ('q', 'dq', 'ddq')}
-    return dataclasses.replace(samples, **motion)
+def _read_as(efforts: Efforts, samples: Samples) -> Samples:
+    """Return samples whose motion has the columns and signs of these efforts."""
+    q, dq, ddq = (
+        x[:, efforts.columns] * efforts.factors for x in (samples.q, samples.dq, samples.ddq)
+    )
+    return dataclasses.replace(samples, q=q, dq=dq, ddq=ddq)
 
 
 def other_axis(robot: Robot, joint: int, turns: int) -> tuple[Robot, list[float]]:
