@@ -176,4 +176,5 @@ def _listed(words: Sequence[str], last: str) -> str:
 
 
 def _percent(share: float) -> str:
-    return '—' if math.isnan(share) else f'{100.0 * share:.3g} %'
+    # Three digits, also of thousands, which '.3g' alone shows with an exponent.
+    return '—' if math.isnan(share) else f'{float(f"{100.0 * share:.3g}"):g} %'

@@ -73,9 +73,10 @@ class MixedModel:
         found = self.shrinkage
         opened = [KINDS[k] for k, p in zip(KINDS, found.penalty, strict=True) if np.isfinite(p)]
         what = ', '.join(('viscous', 'Coulomb', 'offset', *opened))
-        plain = f', with plain friction {100 * found.plain_residual:.2g} %' if opened else ''
-        left = 'residual on parts that were not fitted'
-        return f'{what}; {left} {100 * found.residual:.2g} %{plain}'
+        both = found.residual, found.plain_residual
+        left, plain = (f'{float(f"{100 * share:.2g}"):g} %' for share in both)  # no exponent
+        text = f'{what}; residual on parts that were not fitted {left}'
+        return f'{text}, with plain friction {plain}' if opened else text
 
     def attach(self, system: System) -> System:
         """Return a system of the robot with the penalties for its number of rows."""
