@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 import dataclasses
-from typing import NamedTuple, TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,12 +12,9 @@ from scipy.linalg import block_diag
 from scipy.special import chdtrc
 
 from ..arrays import Array, diagonal_scale, Indices
-from ..model.robot import INERTIAL
+from ..model.robot import BaseParameters, INERTIAL, Robot
+from ..signals.recording import Samples
 from .observation_system import read_only, Rows, System
-
-if TYPE_CHECKING:
-    from ..model.robot import BaseParameters, Robot
-    from ..signals.recording import Samples
 
 # Speeds over which friction at low speed fades, over the rms of the joint's own: of the first few
 # degrees per second of an arm, and of much of its range.
