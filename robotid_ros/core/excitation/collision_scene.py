@@ -165,12 +165,6 @@ def _remove_ignored(geometry: Any, pairs: tuple[str, ...]) -> None:
                 geometry.removeCollisionPair(pin.CollisionPair(*found))
 
 
-def random_configurations(robot: Robot, count: int) -> Array:
-    """Draw configurations (count, n) within the limits, half a turn from 0 at most."""
-    lower, upper = (np.clip(x, -np.pi, np.pi) for x in (robot.limits.lower, robot.limits.upper))
-    return np.random.default_rng(0).uniform(lower, upper, (count, robot.n))
-
-
 def _remove_inseparable(
     robot: Robot, model: Any, geometry: Any, distance: float
 ) -> tuple[Finding, ...]:
@@ -178,7 +172,7 @@ def _remove_inseparable(
     if not len(geometry.collisionPairs):
         return ()
     data, places, found = model.createData(), geometry.createData(), []
-    for q in random_configurations(robot, DRAWS):
+    for q in robot.random_positions(DRAWS):
         pin.computeDistances(model, data, geometry, places, q[robot.order])
         found.append([r.min_distance for r in places.distanceResults])
     farthest, constant = np.max(found, axis=0), np.ptp(found, axis=0) < 1e-5

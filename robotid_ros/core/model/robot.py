@@ -248,6 +248,11 @@ class Robot:
         offset = np.array([follower.offset for follower in self.followers])
         return q @ self.mimic_jacobian.T + np.concatenate([np.zeros(self.n), offset])
 
+    def random_positions(self, count: int) -> Array:
+        """Draw positions (count, n) within the limits, half a turn from 0 at most."""
+        low, high = (np.clip(x, -np.pi, np.pi) for x in (self.limits.lower, self.limits.upper))
+        return np.random.default_rng(0).uniform(low, high, (count, self.n))
+
     def check_no_mimic_joints(self, what: str) -> None:
         """Raise a `ConfigurationError` where joints that mimic identified ones do not go."""
         if self.followers:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...exceptions import CollisionError, ConfigurationError, LimitError, TrajectoryError
 from ..arrays import Array
-from ..excitation.collision_scene import CollisionScene, random_configurations
+from ..excitation.collision_scene import CollisionScene
 from ..excitation.design import design
 from ..excitation.limits import apply_margins, motion_limits
 from ..excitation.settings import ExcitationSettings, Margins, ValidationSettings, Workspace
@@ -194,8 +194,7 @@ def overlapping_pairs(robot: Robot, workspace: Workspace) -> tuple[str, ...]:
     scene = CollisionScene(robot, alone)
     if not scene.pairs:
         return ()
-    poses = random_configurations(robot, POSES)
-    touching = (scene.clearances(poses) < 0.0).mean(axis=0)
+    touching = (scene.clearances(robot.random_positions(POSES)) < 0.0).mean(axis=0)
     parents, bodies = list(robot.model.parents), scene.geometry.geometryObjects
     found = []
     for pair, share in zip(scene.geometry.collisionPairs, touching, strict=True):

@@ -171,14 +171,8 @@ def body_inertia(robot: Robot) -> Array:
     In postures within the limits of a robot with rigid joints, in the unit of its commands.
     """
     bodies = [0.0 if parameter.symbol == 'Ia' else 1.0 for parameter in robot.parameters]
-    mass = mass_matrix(robot, robot.prior * bodies, postures(robot))
+    mass = mass_matrix(robot, robot.prior * bodies, robot.random_positions(POSTURES))
     return mass / np.abs(robot.drive_gain)[:, None]
-
-
-def postures(robot: Robot) -> Array:
-    """Return postures (N, n) of a robot within its limits."""
-    low, high = (np.clip(x, -math.pi, math.pi) for x in (robot.limits.lower, robot.limits.upper))
-    return np.random.default_rng(0).uniform(low, high, (POSTURES, robot.n))
 
 
 class BodyLoops:

@@ -17,7 +17,7 @@ from ...core.model.dynamics import inverse_dynamics
 from ...core.model.robot_builder import final_leader, read_mimics, with_inertials
 from ...core.model.settings import ElasticSettings
 from ...core.model.urdf_parsing import movable_joints, movable_names, parse_urdf, root_link
-from ...core.verification.gains import body_inertia, BodyLoops, postures
+from ...core.verification.gains import body_inertia, BodyLoops, POSTURES
 from ...exceptions import ConfigurationError
 from ...node_settings import ExcitationNodeSettings
 from ...simulation_settings import GainSettings, SimulationSettings
@@ -96,7 +96,7 @@ class RobotInGazebo:
 
     def sag(self) -> Array:
         """Return how far each joint gives way to its weight, (n,), 0 without a gain [rad or m]."""
-        poses = postures(self.robot)
+        poses = self.robot.random_positions(POSTURES)
         rest = np.zeros_like(poses)
         weight = inverse_dynamics(self.robot, self.robot.prior, poses, rest, rest)
         most = np.abs(weight / self.robot.drive_gain).max(axis=0)
