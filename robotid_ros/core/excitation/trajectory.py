@@ -80,6 +80,9 @@ HERMITE = np.array([
     [1, 0, 0, -10, 15, -6], [0, 1, 0, -6, 8, -3], [0, 0, 0.5, -1.5, 1.5, -0.5],
     [0, 0, 0, 10, -15, 6], [0, 0, 0, -4, 7, -3], [0, 0, 0, 0.5, -1, 0.5],
 ])  # fmt: skip
+# A polynomial's powers of s (6,) to those of its derivatives 0, 1 and 2.
+SLOPE = np.diag(np.arange(1.0, 6.0), 1)
+DERIVATIVES = np.eye(6), SLOPE, SLOPE @ SLOPE
 
 
 def quintic_points(t: Array, period: float, order: int, derivative: int) -> Array:
@@ -274,13 +277,11 @@ class Waypoints:
     def sample(self, t: NDArray[np.float64]) -> Motion:
         """Interpolate as the controller does, at times (N,) within [0, duration]."""
         index = np.clip(np.searchsorted(self.time, t, side='right') - 1, 0, len(self.time) - 2)
-        h = np.diff(self.time)[index]
-        s = (np.asarray(t) - self.time[index]) / h
-        c = np.moveaxis(self.segments()[index], 1, 0)  # (6, N, n)
-        s, h, polynomial = s[:, None], h[:, None], np.polynomial.polynomial
-        derivatives = (polynomial.polyder(c, k) for k in range(3))
-        values = (polynomial.polyval(s, x, tensor=False) for x in derivatives)
-        return Motion(*(value / h**k for k, value in enumerate(values)))
+        h, c = np.diff(self.time), self.segments()
+        powers = ((t - self.time[index]) / h[index]) ** np.arange(6)[:, None]
+        each = [change @ c / h[:, None, None] ** k for k, change in enumerate(DERIVATIVES)]
+        values = np.einsum('pi,ipj->ij', powers, np.concatenate(each, axis=2)[index])
+        return Motion(*np.split(values, 3, axis=1))
 
 
 @dataclass(frozen=True)

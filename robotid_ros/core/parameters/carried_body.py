@@ -48,6 +48,6 @@ def carrying(robot: Robot, chi: Array, frame: str, central: Array) -> Array:
     inertia = moments + mass * (centre @ centre * np.eye(3) - np.outer(centre, centre))
     body = np.array([*inertia[UPPER], *(mass * centre), mass])
     result = np.array(chi, dtype=float)
-    change = frame_change(np.array(np.linalg.inv(place.placement)))
-    result[robot.body_columns[place.link]] += change @ body
+    moved = place.placement @ pseudo_inertia(body) @ place.placement.T
+    result[robot.body_columns[place.link]] += inertial_parameters(moved)
     return result

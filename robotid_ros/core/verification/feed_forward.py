@@ -109,25 +109,27 @@ def _with_efforts(
 
     They may be off by `TOLERANCE` of the scale (n,), of the largest one where that is infinite.
     """
-    ends = edges
-    if isinstance(motion, CubicWaypoints):  # whose acceleration jumps: one update later it is new
-        ends = np.union1d(edges, edges[:-1] + 1)
-    kept, first, last = [ends], ends[:-1], ends[1:]
     largest = np.where(np.isfinite(scale), scale, np.abs(tau).max(axis=0))
     bound = np.maximum(TOLERANCE * largest, 1e-300)
+    kept = np.zeros(len(time), dtype=bool)
+    kept[edges] = True
+    if isinstance(motion, CubicWaypoints):  # whose acceleration jumps: one update later it is new
+        kept[edges[:-1] + 1] = True
+    ends = np.flatnonzero(kept)
+    first, last = ends[:-1], ends[1:]
     while first.size:
         inner = np.stack([(3 * first + last) // 4, (first + last) // 2, (first + 3 * last) // 4])
         share = (time[inner] - time[first]) / (time[last] - time[first])
         line = tau[first] + share[..., None] * (tau[last] - tau[first])
         wrong = (np.abs(tau[inner] - line) / bound).max(axis=(0, 2)) > 1.0
         middle = inner[1][wrong]
-        kept.append(middle)
+        kept[middle] = True
         first, last = np.append(first[wrong], middle), np.append(middle, last[wrong])
         longer = last - first > 1
         first, last = first[longer], last[longer]
-    places = np.unique(np.concatenate(kept))
+    places = np.flatnonzero(kept)
     # What the motion's own points hold, to the last digit: a controller wants exact rest.
-    own = np.isin(places, edges)
+    own = np.searchsorted(places, edges)
     q, dq, ddq = (np.array(sampled) for sampled in motion.sample(time[places]))
     q[own], dq[own], ddq[own] = motion.q, motion.dq, motion.ddq
     return dataclasses.replace(motion, time=time[places], q=q, dq=dq, ddq=ddq, tau=tau[places])

@@ -1,6 +1,5 @@
 """What the nodes' messages hold, and joint states as a table; nodes say when they are sent."""
 
-from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from importlib import import_module
@@ -150,17 +149,13 @@ def trajectory_message(
     # Where velocities alone shape the motion, accelerations would shape it otherwise.
     ddq = tau[:, :0] if isinstance(points, CubicWaypoints) else points.ddq
     columns = points.q, points.dq, ddq, tau
-    if not all(np.isfinite(a).all() for a in (points.time, *columns)):
-        raise TrajectoryError('the trajectory holds values that are not finite: design it again')
     if header is None and points.dq[-1].any():
         raise TrajectoryError('the trajectory does not end at rest: design it again')
     message = JointTrajectory(header=header or Header(), joint_names=list(points.joints))
     names = 'positions', 'velocities', 'accelerations', 'effort'
-    for time, *row in zip(points.time, *columns, strict=True):
+    for time, *row in zip(*(a.tolist() for a in (points.time, *columns)), strict=True):
         if time >= first - 1e-9:
-            # Arrays: the message would look at each number of a list.
-            values = {name: array('d', x) for name, x in zip(names, row, strict=True)}
-            since = duration_message(float(time))
+            values, since = dict(zip(names, row, strict=True)), duration_message(time)
             message.points.append(JointTrajectoryPoint(**values, time_from_start=since))
     return message
 

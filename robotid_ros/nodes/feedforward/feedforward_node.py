@@ -8,6 +8,7 @@ cannot be handed on ends as aborted with a sentence. Should the controller's sta
 goal runs, the node cancels it; should the node die, its guardian does.
 """
 
+from collections.abc import Callable
 import contextlib
 from functools import partial
 import threading
@@ -35,7 +36,7 @@ from ..common.batched_subscription import NEWEST
 from ..common.messages import one_line, status, status_array, to_nanoseconds, trajectory_message
 from ..common.processes import prefer_threads
 from ..common.runtime import in_thread, LATCHED, STEADY
-from ..common.waiting import Silence, wait_until
+from ..common.waiting import run_in_executor, Silence, wait_until
 from ..excitation.guardian import Guardian
 from ..excitation.motion_log import units
 from .model_node import ModelNode, RETRY_PERIOD
@@ -52,7 +53,9 @@ AT_REST = 1e-6  # speed of a reference that is held [rad/s or m/s]
 Result = FollowJointTrajectory.Result
 
 
-def read_goal(trajectory: Any, robot: Robot, now: tuple[Array, Array]) -> tuple[Waypoints, float]:
+def read_goal(
+    trajectory: Any, robot: Robot, now: Callable[[], tuple[Array, Array]]
+) -> tuple[Waypoints, float]:
     """
     Read a trajectory as a controller does.
 
@@ -60,7 +63,7 @@ def read_goal(trajectory: Any, robot: Robot, now: tuple[Array, Array]) -> tuple[
     rest, and becomes a point of its own, whose effort the controller would make up otherwise. In
     motion it is another one when the goal arrives: the controller has to find it itself.
 
-    `now` are positions and velocities (n,) of the reference. Returns the waypoints, in the
+    `now` gives positions and velocities (n,) of the reference. Returns the waypoints, in the
     order of the robot's joints, and the time from which they can be sent [s]. A trajectory that
     efforts cannot be added to is a TrajectoryError, which says what would be one.
     """
@@ -88,7 +91,7 @@ def read_goal(trajectory: Any, robot: Robot, now: tuple[Array, Array]) -> tuple[
         values[:] = np.array(rows, dtype=float)[:, order]
     first = 0.0
     if time[0] > 0.0:
-        q, dq = now
+        q, dq = now()
         first = float(time[0]) if np.abs(dq).max() > AT_REST else 0.0
         # A controller counts joints without limits from the turn that is nearest to the goal.
         turns = np.round((motion[0, 0] - q) / (2.0 * np.pi))
@@ -98,8 +101,8 @@ def read_goal(trajectory: Any, robot: Robot, now: tuple[Array, Array]) -> tuple[
         motion = np.insert(motion, 0, [begin, dq, np.zeros(robot.n)], axis=1)
     if not (np.isfinite(time).all() and np.isfinite(motion).all()):
         raise TrajectoryError('the goal holds a value that is not a number')
-    if len(time) < 2:
-        raise TrajectoryError('the goal has no duration')
+    if len(time) < 2 or (np.diff(time) <= 0.0).any():
+        raise TrajectoryError('the times of the goal do not increase from 0')
     kind = Waypoints if with_accelerations else CubicWaypoints
     return kind(tuple(joints), time, *motion), first
 
@@ -161,7 +164,7 @@ class FeedForward(ModelNode):
         super().close()
         guardian, self._guardian = self._guardian, None
         if guardian is not None:
-            guardian.close()
+            run_in_executor(self, guardian.close)  # which may be looking at it now
 
     def _make_ready(self) -> str:
         """Check results and controller, and offer the action."""
@@ -171,7 +174,6 @@ class FeedForward(ModelNode):
             raise ControllerError(reason)
         jtc.check_controller(description, self._model.robot)
         self._period = 1.0 / (description.rate or USUAL_RATE)
-        self._carried(self._model.chi)
         self._guardian = self._new_guardian(self._stopping)
         self._server = ActionServer(
             self,
@@ -207,7 +209,7 @@ class FeedForward(ModelNode):
 
     async def _send(self, handle: ServerGoalHandle, goal_id: uuid.UUID) -> Running | None:
         """Send a goal with efforts; None where it was cancelled before."""
-        request, points = handle.request, None
+        goal, points = handle.request, None
         self._check_guardian()
         if self._guardian is None:
 
@@ -215,18 +217,12 @@ class FeedForward(ModelNode):
                 return self._guardian is not None or handle.is_cancel_requested
 
             await in_thread(self, lambda: wait_until(is_there, self._timeout, what=NO_GUARDIAN))
-        given = request.trajectory
+        given = goal.trajectory
         if self.get_parameter('feedforward.enabled').value:
             if self._is_quick(given):
                 points, first = self._with_efforts(given)
             else:
                 points, first = await in_thread(self, lambda: self._with_efforts(given))
-        goal = FollowJointTrajectory.Goal(
-            trajectory=given,
-            path_tolerance=request.path_tolerance,
-            goal_tolerance=request.goal_tolerance,
-            goal_time_tolerance=request.goal_time_tolerance,
-        )
         if points is not None:
             goal.trajectory = trajectory_message(points, given.header, first)
         if handle.is_cancel_requested:
@@ -262,29 +258,20 @@ class FeedForward(ModelNode):
 
     def _is_quick(self, trajectory: Any) -> bool:
         """Whether efforts take a few milliseconds, less than a thread and the turns it costs."""
-        if time.monotonic() - self._heard > WATCH_PERIOD or self.settings.largest_slowdown > 1.0:
+        late = time.monotonic() - self._heard > WATCH_PERIOD
+        if late or self.settings.largest_slowdown > 1.0 or not trajectory.points:
             return False
-        if not trajectory.points:  # it is refused at once
-            return True
         duration = to_nanoseconds(trajectory.points[-1].time_from_start) * 1e-9
         return duration <= feed_forward.IN_ONE_CALL * self._period
 
     def _with_efforts(self, trajectory: Any) -> tuple[Waypoints, float]:
         """Add efforts to a goal, slowed if need be; return points, from which time on [s]."""
         robot = self._model.robot
-        wait_until(
-            lambda: self._take_states(1) or time.monotonic() - self._heard < WATCH_PERIOD,
-            self._timeout,
-            what=f"'{self._controller}' publishes no controller_state: activate it",
-        )
-        state, zero = self._newest, np.zeros(robot.n)
-        speed = jtc.by_joint(state, state.reference.velocities, robot.joints)
-        start = jtc.reference_positions(state, robot.joints), zero if speed is None else speed
-        goal, first = read_goal(trajectory, robot, start)
-        chi, share = self._carried(self._model.chi), self.configuration.excitation.effort_share
+        goal, first = read_goal(trajectory, robot, self._reference)
+        chi, share = self._model.chi + self._payload, self.configuration.excitation.effort_share
         running = self._running.get(self._present)
         present = self._held if running is None else running.effort()
-        present = zero if present is None else present
+        present = np.zeros(robot.n) if present is None else present
 
         def planned(factor: float) -> Waypoints:
             given = robot, chi, self._period, present, self.settings.ramp
@@ -303,6 +290,18 @@ class FeedForward(ModelNode):
             except LimitError:
                 low = middle
         return slowest, first * high
+
+    def _reference(self) -> tuple[Array, Array]:
+        """Return positions and velocities (n,) that the controller follows now."""
+        wait_until(
+            lambda: self._take_states(1) or time.monotonic() - self._heard < WATCH_PERIOD,
+            self._timeout,
+            what=f"'{self._controller}' publishes no controller_state: activate it",
+        )
+        state, joints = self._newest, self._model.robot.joints
+        speed = jtc.by_joint(state, state.reference.velocities, joints)
+        speed = np.zeros(len(joints)) if speed is None else speed
+        return jtc.reference_positions(state, joints), speed
 
     def _cancel(self, handle: ServerGoalHandle) -> CancelResponse:
         """Hand a cancellation on at once."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Container
 from pathlib import Path
+import threading
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ class ModelNode(WorkerNode):
     """A node of the same name as its group of settings; options of `WorkerNode`."""
 
     _model: VerifiedModel
+    _payload: Array  # what it adds to the model's parameters (p,)
     _robot: Robot | None = None
 
     def __init__(self, name: str, **options: Any):
@@ -34,7 +36,9 @@ class ModelNode(WorkerNode):
         self._controller = self.configuration.excitation.controller
         self._timeout = self.configuration.excitation.timeout
         self.subscribe_description()
+        self._taking_payload = threading.Lock()
         self.add_on_set_parameters_callback(self._check_payload)
+        self.add_post_set_parameters_callback(lambda _: self._take_payload())
         self.publish_state('starting', f"looking for '{self._controller}' and the results")
 
     def _prepare(self) -> None:
@@ -48,6 +52,7 @@ class ModelNode(WorkerNode):
                     raise ControllerError(remedy)
                 self._model = load_model(Path(folder), urdf, self.configuration.robot)
                 self._robot = self._model.robot
+                self._take_payload()
                 self.publish_state('ready', self._make_ready())
                 return
             except RobotIdError as error:
@@ -83,20 +88,26 @@ class ModelNode(WorkerNode):
             raise
         return guardian
 
-    def _carried(self, chi: Array, changed: dict[str, Any] | None = None) -> Array:
-        """Return parameters (p,) with the body that the node's say is carried, some `changed`."""
+    def _read_payload(self, changed: dict[str, Any] | None = None) -> Array:
+        """Return what the body adds (p,) that parameters say is carried, some `changed`."""
         names = [f'{self._group}.payload.{key}' for key in ('mass', 'center', 'inertia', 'frame')]
         given = changed or {}
         *values, frame = (given.get(name, self.get_parameter(name).value) for name in names)
         central = np.hstack([np.asarray(value, dtype=float) for value in values])
         if central.shape != (10,):
             raise ControllerError('a payload has a centre of 3 and an inertia of 6 numbers')
-        return carrying(self._model.robot, chi, frame, central)
+        return carrying(self._model.robot, np.zeros(self._model.robot.p), frame, central)
+
+    def _take_payload(self) -> None:
+        """Keep what the body that is carried adds; the one that was set last counts."""
+        if self._robot is not None:
+            with self._taking_payload:
+                self._payload = self._read_payload()
 
     def _check_payload(self, parameters: list[Parameter]) -> SetParametersResult:
         if self._robot is not None:
             try:
-                self._carried(self._model.chi, {p.name: p.value for p in parameters})
+                self._read_payload({p.name: p.value for p in parameters})
             except RobotIdError as error:
                 return SetParametersResult(successful=False, reason=one_line(error))
         return SetParametersResult(successful=True)

@@ -106,7 +106,6 @@ class GravityCompensation(ModelNode):
         """Check results and controllers, and offer the services."""
         self._check_verdict((GOOD, FAIR))
         self._check_controllers(self._timeout)  # they may just be spawned
-        self._carried(self._model.chi)
         serve(self, 'start', self._on_start)
         serve(self, 'stop', self._on_stop)
         return "call '~/start' where the arm rests"
@@ -238,7 +237,7 @@ class GravityCompensation(ModelNode):
         for seen in self._follow(guardian):
             rows.append(np.array(seen[1:]))
             law = law or HandGuiding(
-                *(self._model.robot, self._carried(self._model.consistent), seen.q),
+                *(self._model.robot, self._model.consistent + self._payload, seen.q),
                 damping_time=settings.damping_time,
                 margin=settings.limit_margin,
                 effort_share=share,

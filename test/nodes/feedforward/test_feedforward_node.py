@@ -45,19 +45,19 @@ def goal(*times: float) -> JointTrajectory:
 
 
 def test_a_robot_at_rest_starts_from_its_reference():
-    points, first = read_goal(goal(0.5, 1.0), ROBOT, (np.array([0.05]), ZERO))
+    points, first = read_goal(goal(0.5, 1.0), ROBOT, lambda: (np.array([0.05]), ZERO))
     assert first == 0.0
     np.testing.assert_array_equal(points.q[:, 0], [0.05, 0.1, 0.2])
 
 
 def test_a_joint_without_limits_takes_the_short_way():
-    points, _ = read_goal(goal(0.5, 1.0), ROBOT, (np.array([2.0 * np.pi + 0.05]), ZERO))
+    points, _ = read_goal(goal(0.5, 1.0), ROBOT, lambda: (np.array([2.0 * np.pi + 0.05]), ZERO))
     assert points.q[0, 0] == pytest.approx(0.05)
 
 
 def test_in_motion_nothing_is_sent_before_the_first_point():
     message = goal(0.5, 1.0)
-    points, first = read_goal(message, ROBOT, (np.array([0.0]), np.array([0.4])))
+    points, first = read_goal(message, ROBOT, lambda: (np.array([0.0]), np.array([0.4])))
     assert first == 0.5
     points = dataclasses.replace(points, tau=np.zeros_like(points.q))
     sent = trajectory_message(points, message.header, first).points
