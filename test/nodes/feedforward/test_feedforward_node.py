@@ -7,6 +7,7 @@ import pytest
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robotid_ros.core.model import build_robot, RobotSettings
+from robotid_ros.exceptions import TrajectoryError
 from robotid_ros.nodes.common.messages import duration_message, trajectory_message
 from robotid_ros.nodes.feedforward.feedforward_node import read_goal
 
@@ -64,3 +65,9 @@ def test_in_motion_nothing_is_sent_before_the_first_point():
     assert [p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec for p in sent] == [0.5, 1.0]
     whole = trajectory_message(points, message.header, 0.0).points
     assert len(whole) == 3
+
+
+@pytest.mark.parametrize('times', [(0.5, 0.5), (1.0, 0.5), (0.0,)])
+def test_times_that_do_not_increase_are_refused(times):
+    with pytest.raises(TrajectoryError, match='times of the goal do not increase'):
+        read_goal(goal(*times), ROBOT, lambda: (ZERO, ZERO))
