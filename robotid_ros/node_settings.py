@@ -22,7 +22,10 @@ class VerificationSettings:
     results: str = setting('', 'folder of the results; empty: what was identified last')
     # Of simulated and real arms 1 to 15 % are not predicted; from 100 % on efforts do harm.
     largest_residual: float = setting(
-        0.5, 'largest unpredicted share of an effort for feed-forward', minimum=0.0, maximum=1.0
+        0.5,
+        'share of an effort that the model may leave for feed-forward to be tried',
+        minimum=0.0,
+        maximum=1.0,
     )
     postures: int = setting(6, 'in which the robot rests', minimum=1, maximum=1000)
     # Longer than the presliding of gears (0.01 rad), short beside what changes gravity.
@@ -51,12 +54,15 @@ class ExcitationNodeSettings(ExcitationSettings):
     )
     tracking_error: tuple[float, ...] = setting(
         (0.1,),
-        'off the reference at which it stops, one or per joint',
+        'distance from the reference that stops the robot, one for all or per joint',
         unit='rad',
         minimum=1e-6,
     )
     goal_tolerance: tuple[float, ...] = setting(
-        (0.05,), 'at which a motion counts as finished, likewise', unit='rad', minimum=1e-6
+        (0.05,),
+        'distance at which a motion counts as finished, likewise',
+        unit='rad',
+        minimum=1e-6,
     )
     goal_time: float = setting(3.0, 'time to come within it', unit='s', minimum=0.1)
     effort_share: float = setting(
@@ -124,7 +130,9 @@ class IdentificationNodeSettings(IdentificationSettings):
         (), 'folders besides recorder.folder below which recordings may be identified'
     )
     time_limit: float = setting(900.0, 'longest identification', unit='s', minimum=1.0)
-    live_cutoff: float = setting(10.0, 'corner of the live filter', unit='Hz', minimum=0.1)
+    live_cutoff: float = setting(
+        10.0, 'corner of the filter of live predictions', unit='Hz', minimum=0.1
+    )
     controller_gains: GainProposalSettings = setting(GainProposalSettings, 'proposed gains')
     drift: DriftSettings = setting(DriftSettings, 'changes of friction, offsets and payload')
     contact: ContactSettings = setting(ContactSettings, 'external effort, wrench and contact')
@@ -142,9 +150,12 @@ class CarriedSettings:
         (0.0,) * 3, 'centre of mass in the frame', unit='m', dynamic=True
     )
     inertia: tuple[float, ...] = setting(
-        (0.0,) * 6, 'ixx ixy ixz iyy iyz izz at its centre of mass', unit='kg·m²', dynamic=True
+        (0.0,) * 6,
+        'ixx ixy ixz iyy iyz izz at its centre of mass, axes of the frame',
+        unit='kg·m²',
+        dynamic=True,
     )
-    frame: str = setting('', "of center and inertia; empty: the last joint's", dynamic=True)
+    frame: str = setting('', "of its centre and inertia; empty: the last joint's", dynamic=True)
 
 
 @dataclass(frozen=True)
@@ -180,7 +191,9 @@ class ForceTorqueSettings:
     )
     results: str = setting('', 'file of a result to begin with; empty: none')
     output: str = setting('force_torque.yaml', 'file of a result; gets a new name where one is')
-    cutoff: float = setting(10.0, 'corner of the filter', unit='Hz', minimum=0.5, maximum=100.0)
+    cutoff: float = setting(
+        10.0, 'corner of the filter of the motion', unit='Hz', minimum=0.5, maximum=100.0
+    )
     drift: tuple[float, ...] = setting(
         (2.0, 0.2), 'of an offset that is told: force and torque', unit='N, N·m', minimum=0.0
     )
@@ -229,4 +242,4 @@ class FleetSettings:
     workers: int = setting(
         0, 'processes on this machine, one thread each; 0: one a core', minimum=0, maximum=1000
     )
-    memory: float = setting(2.0, 'at which a process is restarted', unit='GB', minimum=0.25)
+    memory: float = setting(2.0, 'memory at which a process is restarted', unit='GB', minimum=0.25)

@@ -79,7 +79,9 @@ class ElasticDriveSettings:
     """Springs between motors and links."""
 
     stiffness: Numbers = setting((), 'per joint, 0 or empty: rigid', unit='N·m/rad', minimum=0.0)
-    feedback: str = setting('motor', 'what the controller sees', choices=('motor', 'link'))
+    feedback: str = setting(
+        'motor', 'positions that the controller sees', choices=('motor', 'link')
+    )
 
 
 @dataclass(frozen=True)
@@ -181,7 +183,9 @@ class SimulationSettings:
     noise: NoiseSettings = setting(NoiseSettings, 'sensors and drives')
     payload: PayloadSettings = setting(PayloadSettings, 'a body in the gripper')
     fault: FaultSettings = setting(FaultSettings, 'something that breaks')
-    rotor_inertia: Numbers = setting((0.0,), 'rotor, joint side', unit='kg·m²', minimum=0.0)
+    rotor_inertia: Numbers = setting(
+        (0.0,), 'rotor and gear, joint side', unit='kg·m²', minimum=0.0
+    )
     viscous: Numbers = setting((), "empty: the URDF's damping", unit='N·m·s/rad', minimum=0.0)
     coulomb: Numbers = setting((), "empty: the URDF's friction", unit='N·m', minimum=0.0)
     stribeck: StribeckSettings = setting(StribeckSettings, 'static friction')

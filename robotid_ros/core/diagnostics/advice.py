@@ -368,8 +368,8 @@ def _geometry(
     limit = _left(robot, samples, recorded.sigma)
     tried = list[tuple[Trial, _Reading, Array]]()
     for reading in _readings(robot, samples, moving, recorded.sigma) if len(moving) > 1 else ():
-        left = _left(reading.robot, reading.samples, recorded.sigma, reading.efforts)
-        if LEAST[reading.name] * left > limit:
+        few = _left(reading.robot, reading.samples, recorded.sigma, reading.efforts)
+        if LEAST[reading.name] * few > limit:
             continue
         after = Trials(_sample_rows(reading.robot, reading.samples), parts=parts)
         errors = after.errors(reading.efforts)
@@ -378,14 +378,26 @@ def _geometry(
     if not good:
         return []
     trial, reading, errors = max(good, key=lambda each: each[0].gain)
-    if not recorded.compare(recorded.errors(efforts), errors).is_better(1.0):
+    # A spring looks like weight on another axis.
+    springs = Trials(_with_springs(rows), parts=parts).recorded
+    others = recorded.errors(efforts), springs
+    if not all(recorded.compare(other, errors).is_better(1.0) for other in others):
         return []
     values = dict(reading.values)
-    for _, other, others in good:
+    for _, other, left in good:
         if other.name == reading.name and other.joints != reading.joints:
-            if not recorded.compare(others, errors).is_better(1.0):
+            if not recorded.compare(left, errors).is_better(1.0):
                 values['instead'] = ' and '.join(robot.joints[j] for j in other.joints)
     return [_cause(reading.name, robot, reading.joints, trial, **values)]
+
+
+def _with_springs(rows: Rows) -> Rows:
+    """Add a spring of each joint: its position and the square of it."""
+    assert rows.q is not None
+    away = rows.q - rows.q.mean(axis=0)
+    joints = np.eye(len(rows.W))[:, None, :, None]
+    columns = (joints * np.stack([away, away**2], axis=2)).reshape(*rows.W.shape[:2], -1)
+    return dataclasses.replace(rows, W=np.concatenate([rows.W, columns], axis=2))
 
 
 def _left(robot: Robot, samples: Samples, sigma: Array, efforts: Efforts | None = None) -> float:

@@ -8,7 +8,7 @@ import dataclasses
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import Array
+from ..arrays import Array, Mask
 from ..model.friction import PLAIN_SYMBOLS, SHRUNK, TERMS
 from ..model.robot import BaseParameters, INERTIAL, Robot
 from ..model.robot_builder import with_friction
@@ -29,7 +29,17 @@ from .columns import (
     SHARE,
     TINY,
 )
-from .variances import Choice, Fold, Grams, GRID, products, Shrinkage, solve_delta
+from .variances import (
+    Choice,
+    Fold,
+    gains_clearly,
+    Grams,
+    GRID,
+    KIND_ERRORS,
+    products,
+    Shrinkage,
+    solve_delta,
+)
 
 # Residual of a joint over the largest of all, at least: a joint without any has no scale.
 LEAST_RESIDUAL = 1e-6
@@ -66,6 +76,7 @@ class MixedModel:
     # {parameter: its column (k,)} of a factor of the rows at instants, weighted, over the number
     # of rows; that of the torques is called ''.
     instants: Mapping[str, Array]
+    rest_misleads: bool = False  # whether rows at rest bias it, see `_rest_misleads`
     signals: SignalSettings | None = None  # the filters and rows that were chosen with it, or None
 
     def describe(self) -> str:
@@ -117,8 +128,12 @@ def plain_errors(parts: Sequence[Part], judged: Sequence[Part]) -> Array:
     train, test = _grams(parts, none, length), _grams(judged, others, length)
     if len(train.folds) != len(test.folds):
         return np.zeros(0)
+    return _plain_errors(train, test, weights, len(length))
+
+
+def _plain_errors(train: Grams, test: Grams, weights: Array, b: int) -> Array:
+    """Return the squared errors (F,) of plain friction, fitted to what each fold leaves."""
     share = weights[:, None, None] / train.count
-    b = len(length)
     size = np.maximum(np.einsum('jkk->k', (train.total * share)[:, :b, :b]), 1e-12)
     folds = zip(train.folds, test.folds, strict=True)
     fits = [Fold((train.total - own) * share, other, size) for own, other in folds]
@@ -142,6 +157,7 @@ def choose(
     instants: Sequence[Part],
     robot: Robot,
     base: BaseParameters,
+    moving: Sequence[Mask] | None = None,
 ) -> MixedModel:
     """
     Choose how much each kind of column explains, and how far the description's bodies count.
@@ -151,6 +167,7 @@ def choose(
     parts : motions of one robot
     instants : the same motions without filtering (`at_instants`), as a model is evaluated
     robot, base : of their systems, with plain friction at the joints whose friction is open
+    moving : which rows (n, N) of each are not at rest, if those at rest may be left out
 
     """
     length, weights, plain = _scales(parts)
@@ -187,6 +204,9 @@ def choose(
     ridge /= grams.count
     choice = Choice(grams, at_instants, base.rank, weights, mean, metric, ridge / length**2)
     found = choice.run()
+    misled = False
+    if moving is not None:
+        misled = _rest_misleads(choice, found, grams, _grams(parts, kinds, length, moving))
     pull = found.pull * choice.metric * np.outer(length, length)
     mean = np.zeros(base.rank) if bodies is None else bodies
     friction, precision = [], dict(zip(base.names, ridge.tolist(), strict=True))
@@ -213,8 +233,9 @@ def choose(
     if bodies is not None:
         doubt = DOUBT**2 * found.pull * float(np.trace(choice.metric) / np.trace(metric))
     return MixedModel(
-        wider, robot, base, found, precision, spreads, pull, mean, doubt, squares, instants_of
-    )
+        wider, robot, base, found, precision, spreads, pull, mean, doubt, squares, instants_of,
+        misled,
+    )  # fmt: skip
 
 
 def _friction(
@@ -282,11 +303,33 @@ def _folds(part: Part, several: bool) -> npt.NDArray[np.bool_]:
     return np.vstack([each, np.ones_like(each[:1])]) if several else each
 
 
-def _grams(parts: Sequence[Part], columns: Sequence[Array], length: Array) -> Grams:
-    """Return the products of all parts, with their folds."""
+def _rest_misleads(choice: Choice, found: Shrinkage, every: Grams, moving: Grams) -> bool:
+    """
+    Tell whether rows at rest bias a model of every row.
+
+    Friction that jumps has any value at rest. But rest tells of gravity, and presliding describes
+    it: rows at rest mislead only if plain friction without them predicts every row better than
+    with them, and those that move better than the model.
+    """
+    b, weights = len(choice.size), found.weights
+    used = moving.folds[:, :, -1, -1].any(axis=1)  # a fold may be all at rest
+    without, with_rest = (_plain_errors(rows, every, weights, b)[used] for rows in (moving, every))
+    moves, model = _plain_errors(moving, moving, weights, b), choice.errors_on(moving, found)
+    clear = np.count_nonzero(used) > 1 and gains_clearly(without, with_rest)
+    return bool(clear and gains_clearly(moves[used], model[used], KIND_ERRORS))
+
+
+def _grams(
+    parts: Sequence[Part],
+    columns: Sequence[Array],
+    length: Array,
+    rows: Sequence[Mask] | None = None,
+) -> Grams:
+    """Return the products of all parts, with their folds, of some rows (n, N) or all."""
+    used = rows or [part.system.valid for part in parts]
     found = [
-        products(p.system.W / length, D, p.system.Y, p.system.valid, _folds(p, len(parts) > 1))
-        for p, D in zip(parts, columns, strict=True)
+        products(p.system.W / length, D, p.system.Y, mask, _folds(p, len(parts) > 1))
+        for p, D, mask in zip(parts, columns, used, strict=True)
     ]
     return sum(found[1:], start=found[0])
 

@@ -1,7 +1,6 @@
 """What the configuration leaves open, chosen from a recording of any length."""
 
 from collections.abc import Sequence
-import contextlib
 import dataclasses
 from itertools import chain
 from typing import NamedTuple
@@ -9,13 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 from ...exceptions import RobotIdError, StandstillError
+from ..arrays import Mask
 from ..findings import Finding, finding
 from ..identification_settings import IdentificationSettings
 from ..mixed.columns import at_instants, Part
 from ..mixed.mixed_model import choose, MixedModel, plain_errors
 from ..mixed.variances import gains_clearly
 from ..model.base_parameters import base_parameters
-from ..model.robot import ElasticRobot, Robot
+from ..model.robot import BaseParameters, ElasticRobot, Robot
 from ..regression.delays import prepare_without_delay, remove_delay
 from ..regression.estimators import MIXED
 from ..regression.observation_system import observe
@@ -83,7 +83,12 @@ def choose_model(
             [_from_its_motion(each) for each in looked_at], robot, signals
         )
         signals = dataclasses.replace(filters, time_offset=signals.time_offset)
-        model, gravity = choose_gravity(parts, robot, filters)
+        model, gravity = choose_gravity(parts, robot, filters, settings.signals.rows == 'auto')
+        if model.rest_misleads:
+            signals = dataclasses.replace(signals, rows='moving')
+            model, gravity = choose_gravity(
+                parts, robot, dataclasses.replace(filters, rows='moving')
+            )
     except (RobotIdError, np.linalg.LinAlgError) as error:
         # Where plain friction cannot be identified either, it says what is wrong.
         note = finding('model_not_chosen', reason=str(error))
@@ -102,23 +107,18 @@ def choose_filters(
     recordings: Sequence[Recording], robot: Robot, signals: SignalSettings
 ) -> tuple[list[Recording], SignalSettings, tuple[Finding, ...] | None]:
     """
-    Choose filters and rows, where they are open, with which plain friction predicts folds best.
-
-    Friction that jumps has any value at rest, so that rows at rest may bias all parameters. But
-    rest tells of gravity: it is left out only if all rows, and those that move, are predicted
-    better without.
+    Choose the filters, where they are open, with which plain friction predicts folds best.
 
     Returns the recordings without the delays of their efforts, the settings for these, and, where
     there was no delay to remove, what was noted of delays; else None.
     """
     rate, base = min(recording.rate for recording in recordings), base_parameters(robot)
 
-    rows = 'every' if signals.rows == 'auto' else signals.rows
+    if signals.rows == 'auto':
+        signals = dataclasses.replace(signals, rows='every')
 
-    def observed(
-        logs: Sequence[Recording], cutoff: float, band: float, rows: str = rows
-    ) -> list[Part]:
-        chosen = dataclasses.replace(signals, cutoff=cutoff, band=band, rows=rows)
+    def observed(logs: Sequence[Recording], cutoff: float, band: float) -> list[Part]:
+        chosen = dataclasses.replace(signals, cutoff=cutoff, band=band)
         return [prepare_without_delay(log, robot, base, chosen) for log in logs]
 
     judging = min(JUDGING, LARGEST_BAND * rate)
@@ -142,21 +142,26 @@ def choose_filters(
     for pair, own in errors.items():
         if gains_clearly(own, errors[best]):
             best = pair
-    if signals.rows == 'auto' and errors:
-        with contextlib.suppress(StandstillError):  # each joint moves
-            every, moving = (observed(prompt, *best, each) for each in ('every', 'moving'))
-            errors_on = [
-                (plain_errors(moving, rows_of), plain_errors(every, rows_of))
-                for rows_of in (judged, moving)
-            ]
-            if all(len(w) == len(o) > 0 and gains_clearly(w, o) for w, o in errors_on):
-                rows = 'moving'
-    chosen = dataclasses.replace(signals, cutoff=best[0], band=best[1], rows=rows)
-    return prompt, chosen, notes
+    return prompt, dataclasses.replace(signals, cutoff=best[0], band=best[1]), notes
+
+
+def moving_rows(
+    recordings: Sequence[Recording], robot: Robot, base: BaseParameters, signals: SignalSettings
+) -> list[Mask] | None:
+    """Return which rows (n, N) remain without those at rest; None if a joint never moves."""
+    moving = dataclasses.replace(signals, rows='moving')
+    try:
+        parts = [prepare_without_delay(each, robot, base, moving) for each in recordings]
+    except StandstillError:
+        return None
+    return [part.system.valid for part in parts]
 
 
 def choose_gravity(
-    recordings: Sequence[Recording], robot: Robot, signals: SignalSettings
+    recordings: Sequence[Recording],
+    robot: Robot,
+    signals: SignalSettings,
+    rows_are_open: bool = False,
 ) -> tuple[MixedModel, tuple[Finding, ...]]:
     """Choose the mixed model, and note it where the efforts hold no gravity."""
 
@@ -164,7 +169,8 @@ def choose_gravity(
         base = base_parameters(robot)
         parts: list[Part] = [prepare_without_delay(r, robot, base, signals) for r in recordings]
         instants = [at_instants(r, robot, base, signals) for r in recordings]
-        return parts, choose(parts, instants, robot, base)
+        moving = moving_rows(recordings, robot, base, signals) if rows_are_open else None
+        return parts, choose(parts, instants, robot, base, moving)
 
     parts, model = chosen(robot)
     if robot.effort_kind != 'auto' or not robot.gravity.any():

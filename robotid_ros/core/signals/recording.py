@@ -259,10 +259,16 @@ class SignalSettings:
         choices=('auto', 'moving', 'all', 'every'),
     )
     max_gap: float = setting(
-        0.05, 'longest gap between samples that is bridged, not left out', unit='s', minimum=0.0
+        0.05,
+        'longest gap between samples that is bridged; longer ones are left out',
+        unit='s',
+        minimum=0.0,
     )
     standstill: float = setting(
-        STANDSTILL, 'a slower joint stands: its friction has no sign', unit='rad/s', minimum=0.0
+        STANDSTILL,
+        'speed below which a joint stands still and its friction has no sign',
+        unit='rad/s',
+        minimum=0.0,
     )
     guard: float = setting(
         2.0,
