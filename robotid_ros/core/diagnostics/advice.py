@@ -421,8 +421,9 @@ def _readings(
         for turns in (1, 2):
             other, axis = other_axis(robot, j, turns)
             yield _Reading(AXIS, (j,), other, samples, same, {'axis': axis})
-        shift, shifted = _zero(robot, samples, j, sigma)
-        yield _Reading(ZERO, (j,), robot, shifted, same, {'shift': shift})
+        if shift := _zero(robot, samples, j, sigma):
+            shifted = _shifted(samples, j, shift)
+            yield _Reading(ZERO, (j,), robot, shifted, same, {'shift': shift})
     for i, j in combinations(moving, 2):
         taken = same.swapped(i, j)
         yield _Reading(EXCHANGED, (i, j), robot, _read_as(taken, samples), taken, {})
@@ -451,23 +452,26 @@ def other_axis(robot: Robot, joint: int, turns: int) -> tuple[Robot, list[float]
     return dataclasses.replace(robot, model=model), (np.round(axis, 6) + 0.0).tolist()
 
 
-def _zero(robot: Robot, samples: Samples, joint: int, sigma: Array) -> tuple[float, Samples]:
-    """Return what has to be added to the positions of a joint, and samples with it."""
+def _zero(robot: Robot, samples: Samples, joint: int, sigma: Array) -> float:
+    """Return what has to be added to the positions of a joint, 0 where nothing explains more."""
     from scipy.optimize import minimize_scalar
 
-    def shifted(shift: float) -> Samples:
-        return dataclasses.replace(samples, q=samples.q + shift * (np.arange(robot.n) == joint))
-
     def left(shift: float) -> float:
-        return _left(robot, shifted(shift), sigma)
+        return _left(robot, _shifted(samples, joint, shift), sigma)
 
-    tried = {shift: left(shift) for shift in ZEROS}
+    tried = {shift: left(shift) for shift in (0.0, *ZEROS)}
     best = min(tried, key=lambda shift: tried[shift])
+    if best == 0.0:
+        return best
     bounds = best - ZERO_STEP, best + ZERO_STEP
     found = minimize_scalar(left, bounds=bounds, method='bounded', options={'xatol': 1e-2})
     # A right angle is likelier than one beside it.
-    shift = best if abs(best) > 1.0 and tried[best] < AS_GOOD * found.fun else float(found.x)
-    return shift, shifted(shift)
+    right = abs(best) > 1.0 and tried[best] < AS_GOOD * found.fun
+    return best if right else float(found.x)
+
+
+def _shifted(samples: Samples, joint: int, shift: float) -> Samples:
+    return dataclasses.replace(samples, q=samples.q + shift * np.eye(samples.q.shape[1])[joint])
 
 
 def _by_description(robot: Robot, samples: Samples, factors: Array, currents: bool) -> list[Cause]:

@@ -15,7 +15,7 @@ from ..mixed.columns import at_instants, Part
 from ..mixed.mixed_model import choose, MixedModel, plain_errors
 from ..mixed.variances import gains_clearly
 from ..model.base_parameters import base_parameters
-from ..model.robot import BaseParameters, ElasticRobot, Robot
+from ..model.robot import ElasticRobot, Robot
 from ..regression.delays import prepare_without_delay, remove_delay
 from ..regression.estimators import MIXED
 from ..regression.observation_system import observe
@@ -146,15 +146,17 @@ def choose_filters(
 
 
 def moving_rows(
-    recordings: Sequence[Recording], robot: Robot, base: BaseParameters, signals: SignalSettings
+    recordings: Sequence[Recording], parts: Sequence[Part], robot: Robot, signals: SignalSettings
 ) -> list[Mask] | None:
-    """Return which rows (n, N) remain without those at rest; None if a joint never moves."""
-    moving = dataclasses.replace(signals, rows='moving')
+    """Return which rows (n, N) of parts remain without rest; None where that cannot be told."""
+    moving, base = dataclasses.replace(signals, rows='moving'), base_parameters(robot)
     try:
-        parts = [prepare_without_delay(each, robot, base, moving) for each in recordings]
-    except StandstillError:
+        others = [prepare_without_delay(each, robot, base, moving) for each in recordings]
+    except StandstillError:  # of a joint that never moves
         return None
-    return [part.system.valid for part in parts]
+    rows = [other.system.valid for other in others]
+    alike = all(x.shape == p.system.valid.shape for x, p in zip(rows, parts, strict=True))
+    return rows if alike else None
 
 
 def choose_gravity(
@@ -169,7 +171,7 @@ def choose_gravity(
         base = base_parameters(robot)
         parts: list[Part] = [prepare_without_delay(r, robot, base, signals) for r in recordings]
         instants = [at_instants(r, robot, base, signals) for r in recordings]
-        moving = moving_rows(recordings, robot, base, signals) if rows_are_open else None
+        moving = moving_rows(recordings, parts, robot, signals) if rows_are_open else None
         return parts, choose(parts, instants, robot, base, moving)
 
     parts, model = chosen(robot)
