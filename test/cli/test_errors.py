@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -308,7 +309,8 @@ def test_an_interrupt_before_anything_began_ends_at_once(module, executable):
 def test_what_cannot_be_written_is_said_before_the_work(run, bag, tmp_path):
     (tmp_path / 'file').write_text('kept')
     sentence(run('identify', bag, '-o', tmp_path / 'file'), 'is a file, not a folder')
-    sentence(run('payload', bag, bag, '-o', tmp_path / 'file' / 'x'), 'is a file, not a folder')
+    other = shutil.copytree(bag, tmp_path / 'other')
+    sentence(run('payload', bag, other, '-o', tmp_path / 'file' / 'x'), 'is a file, not a folder')
     assert (tmp_path / 'file').read_text() == 'kept'
     config = Path(__file__).resolve().parents[2] / 'config' / 'scara.yaml'
     for options, words in (

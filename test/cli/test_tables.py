@@ -1,5 +1,7 @@
 """Verbs on tables."""
 
+import shutil
+
 import numpy as np
 import pytest
 import yaml
@@ -104,6 +106,7 @@ def test_a_configuration_names_description_and_joints(run, log, scara, tmp_path)
 
 def test_a_table_validates_what_another_identified(run, log, scara, tmp_path):
     out = tmp_path / 'results'
-    arguments = ('--urdf', log / 'scara.urdf', '-o', out, '--validation', log / 'log.csv')
+    other = shutil.copy(log / 'log.csv', tmp_path / 'other.csv')
+    arguments = ('--urdf', log / 'scara.urdf', '-o', out, '--validation', other)
     code, text, err = run('identify', log / 'log.csv', *arguments)
     assert (code, err) == (0, '') and ' validation ' in text

@@ -210,8 +210,10 @@ def find_causes(robot: Robot, base: BaseParameters, samples: Samples, rows: Rows
         found, efforts = _effort_remedies(robot, trials)
     if contradict or currents or min(factors) < 0.0:
         others = _gravity(robot, samples, found, efforts)
-        if contradict:
-            others += _geometry(robot, samples, trials.moving, efforts)
+        # An arm that hangs is as likely as a zero that is off by half a turn, and has one remedy.
+        least = max((each.gain for each in others), default=0.0) + np.log(AS_GOOD)
+        geometry = _geometry(robot, samples, trials.moving, efforts) if contradict else []
+        others += [each for each in geometry if each.gain > least]
         if others:
             return [max(others, key=lambda each: each.gain)]
     if all(cause.name == GAIN for cause in found):

@@ -110,7 +110,12 @@ MIMIC = '<mimic joint="slide" multiplier="1"/>'
         (urdf().replace('child link="', 'child link="un', 1), {}, ModelError, 'is no link'),
         (urdf(names=('arm',) * 4), {}, ModelError, "'arm' is the name of several joints"),
         (urdf(kinds=('revolute', 'hinge'), names=('a', 'b')), {}, ModelError, 'of type .hinge'),
-        (urdf().replace('</robot>', LOOSE), {}, ModelError, 'has 2 links that are no child'),
+        (
+            urdf().replace('</robot>', LOOSE),
+            {},
+            ModelError,
+            '2 links of the robot description are no child',
+        ),
         (urdf().replace('</robot>', LOOP), {}, ModelError, 'root .* to x, y, which .* in a loop'),
         (urdf(extra=MIMIC), {'joints': ('turn',)}, ModelError, 'mimics'),
         (urdf(kinds=('revolute', 'floating'), names=('a', 'b')), {}, ModelError, 'floating'),
