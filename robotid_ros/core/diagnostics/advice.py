@@ -1,4 +1,4 @@
-"""What is wrong with efforts and the sense of joints: what leaves less where it is put right."""
+"""What is wrong with efforts, axes, zeros and names of joints: what leaves less when put right."""
 
 from collections.abc import Iterable, Iterator, Sequence
 import dataclasses
