@@ -55,15 +55,11 @@ class _Fit:
             W = regressor(turned, q, dq, ddq) * weight[:, :, None]
             return np.asarray(W.reshape(-1, robot.p))
 
-        # A spring's columns, position and its square, for the rows of each joint.
-        away, joints = (q - q.mean(axis=0)).T, np.arange(robot.n)
-        springs = np.zeros((robot.n, len(q), robot.n, 2))
-        springs[joints, :, joints] = np.stack([weight * away, weight * away**2], axis=2)
         self._places = [k for k, p in enumerate(robot.parameters) if p.symbol in WEIGHTS]
         none, still = weighted(np.zeros(3))[:, self._places], weighted(robot.gravity)
         still[:, self._places] = none
         each = [weighted(axis)[:, self._places] - none for axis in np.eye(3)]
-        columns = springs.reshape(-1, 2 * robot.n)
+        columns = (weight[:, :, None] * _spring_columns(q)).reshape(-1, 2 * robot.n)
         table = np.hstack([still, *each, columns, (weight * tau).reshape(-1, 1)])
         edges = robot.p + len(self._places) * np.arange(4)
         split = np.split(np.linalg.qr(table, mode='r'), [*edges, -1], axis=1)
@@ -113,6 +109,13 @@ class _Fit:
             return self.unexplained(turned(tilt))
 
         return turned(minimize(left, np.zeros(2), method='Nelder-Mead', options=options).x)
+
+
+def _spring_columns(q: Array) -> Array:
+    """Return the columns (n, N, 2 n) of a spring at each joint: its position and the square."""
+    away = (q - q.mean(axis=0)).T
+    own = np.eye(len(away))[:, None, :, None] * np.stack([away, away**2], axis=2)[:, :, None]
+    return np.asarray(own.reshape(*away.shape, -1))
 
 
 def _other_gravity(robot: Robot, samples: Samples, may_hang: bool) -> Array | None:
@@ -366,6 +369,7 @@ def _geometry(
 ) -> list[Cause]:
     """Try other axes, zeros and columns of joints, where one explains more than the `efforts`."""
     rows = _sample_rows(robot, samples)
+    assert rows.q is not None
     recorded, parts = Trials(rows), folds_of(rows)
     limit = _left(robot, samples, recorded.sigma)
     tried = list[tuple[Trial, _Reading, Array]]()
@@ -381,7 +385,8 @@ def _geometry(
         return []
     trial, reading, errors = max(good, key=lambda each: each[0].gain)
     # A spring looks like weight on another axis.
-    springs = Trials(_with_springs(rows), parts=parts).recorded
+    with_springs = np.concatenate([rows.W, _spring_columns(rows.q)], axis=2)
+    springs = Trials(dataclasses.replace(rows, W=with_springs), parts=parts).recorded
     others = recorded.errors(efforts), springs
     if not all(recorded.compare(other, errors).is_better(1.0) for other in others):
         return []
@@ -391,15 +396,6 @@ def _geometry(
             if not recorded.compare(left, errors).is_better(1.0):
                 values['instead'] = ' and '.join(robot.joints[j] for j in other.joints)
     return [_cause(reading.name, robot, reading.joints, trial, **values)]
-
-
-def _with_springs(rows: Rows) -> Rows:
-    """Add a spring of each joint: its position and the square of it."""
-    assert rows.q is not None
-    away = rows.q - rows.q.mean(axis=0)
-    joints = np.eye(len(rows.W))[:, None, :, None]
-    columns = (joints * np.stack([away, away**2], axis=2)).reshape(*rows.W.shape[:2], -1)
-    return dataclasses.replace(rows, W=np.concatenate([rows.W, columns], axis=2))
 
 
 def _left(robot: Robot, samples: Samples, sigma: Array, efforts: Efforts | None = None) -> float:

@@ -159,8 +159,8 @@ def check_tree(root: ElementTree.Element) -> None:
     if len(roots := [name for name in links if name not in children]) != 1:
         shown = ', '.join(str(name)[:80] for name in sorted(map(str, roots))[:5])
         raise ModelError(
-            f'{len(roots)} links of the robot description are no child of a joint ({shown}): only '
-            'its root may be none, join the others by fixed joints or take them out'
+            f'the robot description has {len(roots)} roots ({shown}): join all but one to the '
+            'others by fixed joints, or take them out'
         )
 
 

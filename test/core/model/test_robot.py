@@ -114,7 +114,7 @@ MIMIC = '<mimic joint="slide" multiplier="1"/>'
             urdf().replace('</robot>', LOOSE),
             {},
             ModelError,
-            '2 links of the robot description are no child',
+            'has 2 roots .base, loose.',
         ),
         (urdf().replace('</robot>', LOOP), {}, ModelError, 'root .* to x, y, which .* in a loop'),
         (urdf(extra=MIMIC), {'joints': ('turn',)}, ModelError, 'mimics'),
