@@ -156,6 +156,8 @@ def check_tree(root: ElementTree.Element) -> None:
                     'robot description: check its links, a tree without a loop'
                 )
         children.add(name)
+    if not links:
+        raise ModelError('the robot description has no links: give it at least one')
     if len(roots := [name for name in links if name not in children]) != 1:
         shown = ', '.join(str(name)[:80] for name in sorted(map(str, roots))[:5])
         raise ModelError(
