@@ -200,7 +200,12 @@ def check_one_session_is_not_stopped_by_the_other(arms: list[Arm]) -> None:
         ('publish', 'recorder/bag', {'recorder'}),
         ('publish', 'excitation/state', {'excitation'}),
         ('publish', 'joint_states', {'simulated_robot'}),
-        ('request', 'excitation/start', {'operator', 'live'}),
+        *(
+            ('request', f'excitation/{each}', {'operator', 'live'})
+            for each in ('design', 'rehearse', 'start', 'stop', 'verify')
+        ),
+        ('request', 'excitation/verify_gains', {'operator'}),
+        ('request', 'excitation/set_parameters', {'operator'}),
         ('request', 'identification/update_controller', {'operator'}),
     ],
 )
