@@ -22,15 +22,15 @@ class VerificationSettings:
     results: str = setting('', 'folder of the results; empty: what was identified last')
     # Of simulated and real arms 1 to 15 % are not predicted; from 100 % on efforts do harm.
     largest_residual: float = setting(
-        0.5,
-        'share of an effort that the model may leave for feed-forward to be tried',
-        minimum=0.0,
+        0.5, 'largest unexplained share of an effort for a feed-forward trial', minimum=0.0,
         maximum=1.0,
+    )  # fmt: skip
+    postures: int = setting(
+        6, 'number of postures in which the robot rests', minimum=1, maximum=1000
     )
-    postures: int = setting(6, 'in which the robot rests', minimum=1, maximum=1000)
     # Longer than the presliding of gears (0.01 rad), short beside what changes gravity.
     distance: float = setting(
-        0.05, 'from which the joints come to a posture', unit='rad', minimum=0.001, maximum=0.5
+        0.05, 'distance from which a posture is approached', unit='rad', minimum=0.001, maximum=0.5
     )
 
 
@@ -50,8 +50,9 @@ class ExcitationNodeSettings(ExcitationSettings):
     settle: float = setting(0.5, 'rest before each phase', unit='s', minimum=0.0, maximum=60.0)
     timeout: float = setting(5.0, 'longest wait for an answer or a message', unit='s', minimum=0.1)
     stale_after: float = setting(
-        0.25, 'joint states older than this stop the robot', unit='s', minimum=0.02, maximum=2.0
-    )
+        0.25, 'silence of joint states or controller states that stops the robot', unit='s',
+        minimum=0.02, maximum=2.0,
+    )  # fmt: skip
     tracking_error: tuple[float, ...] = setting(
         (0.1,),
         'distance from the reference that stops the robot, one for all or per joint',
@@ -59,12 +60,10 @@ class ExcitationNodeSettings(ExcitationSettings):
         minimum=1e-6,
     )
     goal_tolerance: tuple[float, ...] = setting(
-        (0.05,),
-        'distance at which a motion counts as finished, likewise',
-        unit='rad',
+        (0.05,), 'distance from the goal at which a motion is finished, likewise', unit='rad',
         minimum=1e-6,
-    )
-    goal_time: float = setting(3.0, 'time to come within it', unit='s', minimum=0.1)
+    )  # fmt: skip
+    goal_time: float = setting(3.0, 'longest time to come within it', unit='s', minimum=0.1)
     effort_share: float = setting(
         0.98, 'share of the effort limit that stops the robot', minimum=0.01, maximum=1.0
     )
@@ -72,24 +71,17 @@ class ExcitationNodeSettings(ExcitationSettings):
         0.05, 'how long the effort may stay above that share', unit='s', minimum=0.0, maximum=1.0
     )
     horizon: float = setting(
-        0.0,
-        'a motion is sent in pieces that are at rest after this time should no next one come; 0: '
-        'whole, and the guardian alone stops it where its client dies',
-        unit='s',
-        minimum=0.0,
-        maximum=10.0,
-    )
+        0.0, 'send pieces that stop within this time if no next one comes; 0: whole, only the '
+        'guardian stops it if the client dies', unit='s', minimum=0.0, maximum=10.0,
+    )  # fmt: skip
     deactivate_effort_controller: bool = setting(
-        False,
-        'a position or velocity that is wrong deactivates the controller, as it always does one '
-        'that commands no efforts: drives or brakes must hold the arm then',
-    )
+        False, 'a wrong position or velocity deactivates effort controllers too (others: '
+        'always): drives or brakes must hold the arm then',
+    )  # fmt: skip
     position_tolerance: tuple[float, ...] = setting(
         (0.02,), 'how far beyond its limits a joint may be, likewise', unit='rad', minimum=0.0
     )
-    verification: VerificationSettings = setting(
-        VerificationSettings, 'what was identified, on the robot'
-    )
+    verification: VerificationSettings = setting(VerificationSettings, 'verification on the robot')
 
 
 @dataclass(frozen=True)
@@ -105,7 +97,7 @@ class RecorderSettings:
 
 @dataclass(frozen=True)
 class PayloadIdentificationSettings:
-    """What a recording with a payload is compared with, and where the result is told."""
+    """What a recording with a payload is compared with, and where the result is sent."""
 
     empty: str = setting(
         '', 'recording of the arm without it, or results of one; empty: the first one of this node'
@@ -116,7 +108,7 @@ class PayloadIdentificationSettings:
     maker: str = setting(
         '', 'whose driver ~/set_payload sets: universal_robots, franka, ufactory; or feedforward'
     )
-    service: str = setting('', 'of the driver, where it is not started as usual')
+    service: str = setting('', 'service of the driver, if not its usual one')
 
 
 @dataclass(frozen=True)
@@ -143,9 +135,9 @@ class IdentificationNodeSettings(IdentificationSettings):
 
 @dataclass(frozen=True)
 class CarriedSettings:
-    """The body that the robot carries now: commanded efforts count it."""
+    """The body that the robot carries now: commanded efforts include it."""
 
-    mass: float = setting(0.0, 'of the body; 0: none', unit='kg', minimum=0.0, dynamic=True)
+    mass: float = setting(0.0, 'mass of the body; 0: none', unit='kg', minimum=0.0, dynamic=True)
     center: tuple[float, ...] = setting(
         (0.0,) * 3, 'centre of mass in the frame', unit='m', dynamic=True
     )
@@ -155,7 +147,9 @@ class CarriedSettings:
         unit='kg·m²',
         dynamic=True,
     )
-    frame: str = setting('', "of its centre and inertia; empty: the last joint's", dynamic=True)
+    frame: str = setting(
+        '', "frame of its centre and inertia; empty: the last joint's", dynamic=True
+    )
 
 
 @dataclass(frozen=True)
@@ -163,14 +157,11 @@ class FeedForwardSettings:
     """Goals of others, with the identified efforts: see the node `feedforward`."""
 
     results: str = setting('', 'folder of the results with the model')
-    enabled: bool = setting(True, 'false: goals go on as they came', dynamic=True)
+    enabled: bool = setting(True, 'false: goals are passed on unchanged', dynamic=True)
     ramp: float = setting(
-        0.5,
-        'time in which what was commanded ahead of the feedback before a goal gives way',
-        unit='s',
-        minimum=0.0,
+        0.5, "time in which the effort offset at a goal's start fades out", unit='s', minimum=0.0,
         maximum=10.0,
-    )
+    )  # fmt: skip
     largest_slowdown: float = setting(
         1.0,
         'factor by which a goal that needs too much effort may be stretched in time; 1: refuse it',
@@ -184,18 +175,18 @@ class FeedForwardSettings:
 class ForceTorqueSettings:
     """What hangs at a force-torque sensor, and its offsets: see the node `force_torque`."""
 
-    topic: str = setting('force_torque_sensor_broadcaster/wrench', 'that the sensor publishes')
-    frame: str = setting('', 'of the sensor; empty: the one that its messages name')
+    topic: str = setting('force_torque_sensor_broadcaster/wrench', 'topic of the wrench')
+    frame: str = setting('', 'frame of the sensor; empty: that of its messages')
     reaction: bool = setting(
         False, 'the sensor measures what it exerts, and not what acts on it: forces point upwards'
     )
-    results: str = setting('', 'file of a result to begin with; empty: none')
-    output: str = setting('force_torque.yaml', 'file of a result; gets a new name where one is')
+    results: str = setting('', 'file of an earlier result to start from; empty: none')
+    output: str = setting('force_torque.yaml', 'file of the result; gets a new name if it exists')
     cutoff: float = setting(
         10.0, 'corner of the filter of the motion', unit='Hz', minimum=0.5, maximum=100.0
     )
     drift: tuple[float, ...] = setting(
-        (2.0, 0.2), 'of an offset that is told: force and torque', unit='N, N·m', minimum=0.0
+        (2.0, 0.2), 'offset change to report: force, torque', unit='N, N·m', minimum=0.0
     )
 
 
@@ -203,7 +194,7 @@ class ForceTorqueSettings:
 class LiveSettings:
     """The session in a browser: see the node `live`."""
 
-    port: int = setting(8787, 'that the page listens to; 0: any', minimum=0, maximum=65535)
+    port: int = setting(8787, 'port of the page; 0: any', minimum=0, maximum=65535)
     allow: bool = setting(False, 'other machines may open the page, too: see docs/security.md')
 
 
@@ -212,24 +203,20 @@ class GravityCompensationSettings:
     """Hand guiding with the identified model: see the node `gravity_compensation`."""
 
     results: str = setting('', 'folder of the results with the model')
-    controller: str = setting('effort_controller', 'that forwards efforts, inactive at first')
+    controller: str = setting(
+        'effort_controller', 'effort-forwarding controller, inactive at first'
+    )
     damping_time: float = setting(
-        0.2, 'in which the speed after a push dies away', unit='s', minimum=0.05, maximum=10.0
+        0.2, 'time constant of the speed after a push', unit='s', minimum=0.05, maximum=10.0
     )
     limit_margin: float = setting(
-        0.1,
-        'before the position limits, in which springs stop a joint',
-        unit='rad or m',
-        minimum=0.0,
-        maximum=1.0,
-    )
+        0.1, 'margin before the position limits, in which springs stop a joint', unit='rad or m',
+        minimum=0.0, maximum=1.0,
+    )  # fmt: skip
     speed_limit: float = setting(
-        0.8,
-        'above which guiding ends, if the joint has no lower limit',
-        unit='rad/s or m/s',
-        minimum=0.01,
-        maximum=3.0,
-    )
+        0.8, 'speed above which guiding ends, if the joint has no lower limit',
+        unit='rad/s or m/s', minimum=0.01, maximum=3.0,
+    )  # fmt: skip
     payload: CarriedSettings = setting(CarriedSettings, 'the body that the robot carries now')
 
 

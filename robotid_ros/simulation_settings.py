@@ -42,7 +42,7 @@ class JointConstraintSettings:
     trajectory: float = setting(0.0, 'path tolerance, 0: not checked', unit='rad')
     goal: float = setting(0.0, 'goal tolerance, 0: not checked', unit='rad')
     max_deceleration_on_cancel: float = setting(
-        0.0, 'of decelerate_on_cancel', unit='rad/s²', minimum=0.0
+        0.0, 'deceleration of decelerate_on_cancel', unit='rad/s²', minimum=0.0
     )
 
 
@@ -78,7 +78,9 @@ class StribeckSettings:
 class ElasticDriveSettings:
     """Springs between motors and links."""
 
-    stiffness: Numbers = setting((), 'per joint, 0 or empty: rigid', unit='N·m/rad', minimum=0.0)
+    stiffness: Numbers = setting(
+        (), 'stiffness per joint, 0 or empty: rigid', unit='N·m/rad', minimum=0.0
+    )
     feedback: str = setting(
         'motor', 'positions that the controller sees', choices=('motor', 'link')
     )
@@ -93,12 +95,18 @@ class DriveLoopSettings:
     `τ = J velocity_bandwidth (e + ∫e dt / integral_time)`, e the error of the velocity.
     """
 
-    rate: float = setting(2000.0, "of the loops, at least the hardware's", unit='Hz', minimum=1.0)
+    rate: float = setting(
+        2000.0, "rate of the loops, at least the hardware's", unit='Hz', minimum=1.0
+    )
     position_gain: float = setting(
         40.0, 'velocity per position error', unit='1/s', minimum=0.0, maximum=1000.0
     )
-    velocity_bandwidth: float = setting(200.0, 'of the velocity loop', unit='rad/s', minimum=1.0)
-    integral_time: float = setting(0.05, 'of the velocity loop, 0: none', unit='s', minimum=0.0)
+    velocity_bandwidth: float = setting(
+        200.0, 'bandwidth of the velocity loop', unit='rad/s', minimum=1.0
+    )
+    integral_time: float = setting(
+        0.05, 'integral time of the velocity loop, 0: none', unit='s', minimum=0.0
+    )
     velocity_feedforward: float = setting(
         1.0, "share of the position command's slope", minimum=0.0, maximum=1.0
     )
@@ -109,8 +117,8 @@ class PayloadSettings:
     """A body that is fixed to a link and missing in the published URDF."""
 
     link: str = setting('', 'link that carries it, empty: the last one of the chain')
-    mass: float = setting(0.0, '0: no payload', unit='kg', minimum=0.0, dynamic=True)
-    com: Numbers = setting((0.0,) * 3, "in the link's frame", unit='m')
+    mass: float = setting(0.0, 'mass, 0: no payload', unit='kg', minimum=0.0, dynamic=True)
+    com: Numbers = setting((0.0,) * 3, "centre of mass in the link's frame", unit='m')
     inertia: Numbers = setting((0.0,) * 6, 'xx xy xz yy yz zz at the com', unit='kg·m²')
 
 
@@ -118,13 +126,13 @@ class PayloadSettings:
 class NoiseSettings:
     """White noise and quantisation of the sensors; one value applies to all joints."""
 
-    position: Numbers = setting((1e-5,), 'σ', unit='rad', minimum=0.0)
-    velocity: Numbers = setting((1e-3,), 'σ', unit='rad/s', minimum=0.0)
+    position: Numbers = setting((1e-5,), 'σ of positions', unit='rad', minimum=0.0)
+    velocity: Numbers = setting((1e-3,), 'σ of velocities', unit='rad/s', minimum=0.0)
     effort: Numbers = setting(
         (0.0,), 'σ of the drive: applied and reported effort differ', unit='N·m', minimum=0.0
     )
     ripple: Numbers = setting((0.0,), 'torque ripple amplitude', unit='N·m', minimum=0.0)
-    ripple_order: float = setting(60.0, 'periods of the ripple per radian', unit='1/rad')
+    ripple_order: float = setting(60.0, 'ripple periods per turn (2π rad)')
     resolution: Numbers = setting((0.0,), 'encoder quantum, 0: none', unit='rad', minimum=0.0)
 
 
@@ -150,8 +158,9 @@ class SimulationSettings:
 
     controller: str = setting('arm_controller', 'name of the controller')
     effort_controller: str = setting(
-        '', 'one that forwards efforts, inactive at first, with a controller_manager; empty: none'
-    )
+        '', 'effort-forwarding controller, inactive at first, with a controller_manager; empty: '
+        'none',
+    )  # fmt: skip
     joints: tuple[str, ...] = setting((), "controlled joints, empty: the robot's movable ones")
     command_interface: str = setting(
         'effort', 'what the controller commands', choices=('effort', 'velocity', 'position')
@@ -159,12 +168,15 @@ class SimulationSettings:
     late_preemption: bool = setting(
         False, 'let a preempted goal end with its successor, as before ros2_controllers 4.41'
     )
-    drive_loops: DriveLoopSettings = setting(DriveLoopSettings, 'inside drives without efforts')
-    speed_scaling: float = setting(
-        1.0, 'of trajectories, with position commands', minimum=0.0, maximum=1.0, dynamic=True
+    drive_loops: DriveLoopSettings = setting(
+        DriveLoopSettings, 'loops of drives that take no efforts'
     )
+    speed_scaling: float = setting(
+        1.0, 'speed scaling of trajectories, with position commands', minimum=0.0, maximum=1.0,
+        dynamic=True,
+    )  # fmt: skip
     update_rate: float = setting(
-        1000.0, 'of the hardware, and physics', unit='Hz', minimum=10.0, maximum=4000.0
+        1000.0, 'rate of hardware and physics', unit='Hz', minimum=10.0, maximum=4000.0
     )
     controller_rate: float = setting(
         0.0, 'updates of the controller, 0: every one of the hardware', unit='Hz', minimum=0.0
@@ -173,24 +185,30 @@ class SimulationSettings:
     real_time_factor: float = setting(
         1.0, '1: wall time, else simulated time and /clock, 0: as fast as it goes', minimum=0.0
     )
-    seed: int = setting(1, 'of every random number', minimum=0)
-    gravity: Numbers = setting((), "in the base frame, empty: the robot's", unit='m/s²')
-    initial_positions: Numbers = setting((), 'empty: 0, or the nearest limit')
+    seed: int = setting(1, 'seed of every random number', minimum=0)
+    gravity: Numbers = setting((), "gravity in the base frame, empty: the robot's", unit='m/s²')
+    initial_positions: Numbers = setting(
+        (), 'positions at the start, empty: 0, or the nearest limit'
+    )
     gains: dict[str, GainSettings] = setting(dict, "the controller's gains by joint")
     constraints: ConstraintSettings = setting(ConstraintSettings, "the controller's tolerances")
     limit_effort: bool = setting(True, "drives saturate at the URDF's effort limits")
-    report_effort: bool = setting(True, 'joint states hold efforts; off: NaN, as in Gazebo')
+    report_effort: bool = setting(True, 'joint states have efforts; off: NaN, as in Gazebo')
     noise: NoiseSettings = setting(NoiseSettings, 'sensors and drives')
     payload: PayloadSettings = setting(PayloadSettings, 'a body in the gripper')
     fault: FaultSettings = setting(FaultSettings, 'something that breaks')
     rotor_inertia: Numbers = setting(
         (0.0,), 'rotor and gear, joint side', unit='kg·m²', minimum=0.0
     )
-    viscous: Numbers = setting((), "empty: the URDF's damping", unit='N·m·s/rad', minimum=0.0)
-    coulomb: Numbers = setting((), "empty: the URDF's friction", unit='N·m', minimum=0.0)
+    viscous: Numbers = setting(
+        (), "viscous friction, empty: the URDF's damping", unit='N·m·s/rad', minimum=0.0
+    )
+    coulomb: Numbers = setting(
+        (), "Coulomb friction, empty: the URDF's friction", unit='N·m', minimum=0.0
+    )
     stribeck: StribeckSettings = setting(StribeckSettings, 'static friction')
     friction_factor: Numbers = setting(
-        (1.0,), 'of all of these, for wear and temperature', minimum=0.0, dynamic=True
+        (1.0,), 'factor on all this friction, for wear and temperature', minimum=0.0, dynamic=True
     )
     offset: Numbers = setting((0.0,), 'constant torque of the drive', unit='N·m')
     coupling: MotorSettings = setting(MotorSettings, 'motors between joints')

@@ -22,7 +22,7 @@ class ReplaySettings:
         "the robot's own gains), every_iteration (as DIDIM's eq. 59), or never",
         choices=('initial', 'every_iteration', 'never'),
     )  # fmt: skip
-    iterations: int = setting(25, 'give up after so many', minimum=1, maximum=200)
+    iterations: int = setting(25, 'largest number of iterations', minimum=1, maximum=200)
     residual_tolerance: float = setting(
         0.02, 'converged when the torque error changes by less than this share', minimum=0.0
     )
@@ -31,20 +31,18 @@ class ReplaySettings:
         minimum=0.0,
     )  # fmt: skip
     transient: float = setting(
-        5.0, 'left out at the start, in units of 1/ω_n of the slowest joint', minimum=0.0
+        5.0, 'time left out at the start, in units of 1/ω_n of the slowest joint', minimum=0.0
     )
     decimation: int = setting(
-        0, 'keep one row in so many, after low-pass filtering W and Y; 0: from ω_n', minimum=0
+        0, 'decimation factor of W and Y, low-passed; 0: from ω_n', minimum=0
     )
     integrator: str = setting(
-        'auto', 'auto: midpoint where it is as good as rk4, else that',
-        choices=('auto', 'midpoint', 'rk4'),
-    )  # fmt: skip
+        'auto', 'auto: midpoint if as good as rk4, else rk4', choices=('auto', 'midpoint', 'rk4')
+    )
     step: float = setting(0.001, 'longest integration step', unit='s', minimum=1e-6)
     effort_delay: float = setting(
-        -1.0, 'updates from a torque to the stamp that reports it; negative: as the recorded '
-        "commands show, where there are none 1 with ros2_control's controllers and 0 with "
-        'others', minimum=-1.0, maximum=100.0,
+        -1.0, 'updates between a torque and its report; negative: from recorded commands, else 1 '
+        '(ros2_control) or 0', minimum=-1.0, maximum=100.0,
     )  # fmt: skip
     law: str = setting('', "control law; empty: the recorded controller's")
     rate: float = setting(
@@ -55,7 +53,7 @@ class ReplaySettings:
     )
 
 
-# The covariance that counts what the model leaves out.
+# The covariance that includes the model error.
 MODEL_ERROR = 'model_error'
 # Methods that fit along a simulated motion, see `core/replay`.
 SIMULATED = ('didim', 'clie', 'cloe', 'oe')
@@ -67,20 +65,20 @@ class IdentificationSettings:
     """Settings of an identification."""
 
     method: str = setting(
-        'auto', 'estimator; auto: that of the mixed model, else wls; oe, cloe, clie: output '
-        'error of positions in open loop, of positions, of torques in closed loop; both: wls, '
-        'with didim beside it', choices=METHODS,
+        'auto', 'estimator; auto: that of the mixed model, else wls; oe: open-loop position '
+        'error; cloe, clie: closed-loop position, torque error; both: wls, with didim beside it',
+        choices=METHODS,
     )  # fmt: skip
     model: str = setting(
-        'mixed', 'mixed: viscous and Coulomb friction and an offset of each joint whose '
-        'friction is open, and columns of what these leave out, which are shrunk as far as '
-        'folds of the motion ask for; plain: nothing is chosen, friction is as configured; '
-        'other methods than auto imply it', choices=('mixed', 'plain'),
-        former={'selection': {True: 'mixed', False: 'plain'}},
+        'mixed', 'mixed: viscous and Coulomb friction and an offset of each joint whose friction '
+        'is open, and extra friction columns, shrunk by cross-validation; plain: nothing is '
+        'chosen, friction is as configured; other methods than auto imply it',
+        choices=('mixed', 'plain'), former={'selection': {True: 'mixed', False: 'plain'}},
     )  # fmt: skip
     iterations: int = setting(
-        1, 'of the weights (wls) or of the robust fit (irls)', minimum=1, maximum=100
-    )
+        1, 'iterations of the weights (wls) or of the robust fit (irls, at least 30)', minimum=1,
+        maximum=100,
+    )  # fmt: skip
     essential: bool = setting(True, 'find the essential parameters too')
     essential_sigma: float = setting(
         10.0, 'a parameter is essential when its %σ is below this', unit='%', minimum=0.1
@@ -89,20 +87,18 @@ class IdentificationSettings:
         0.0, 'n_σ: or when no %σ exceeds so many times the smallest; 0: not asked', minimum=0.0
     )
     significance: float = setting(
-        0.05, 'of the F-test that keeps a parameter', minimum=0.0, maximum=1.0
+        0.05, 'significance level of the F-test that keeps a parameter', minimum=0.0, maximum=1.0
     )
     prior_spread: float = setting(
-        0.2, "how far the URDF's inertias may be off, at least; more pulls standard parameters "
-        'less', minimum=0.01,
+        0.2, "least assumed relative error of the URDF's inertias; larger: weaker pull",
+        minimum=0.01,
     )  # fmt: skip
     prior_cost: float = setting(
-        0.05, "the pull loosens until it costs no more than this share of the base parameters' "
-        'residual', minimum=0.001,
-    )  # fmt: skip
+        0.05, 'the pull loosens until it raises the residual by at most this share', minimum=0.001
+    )
     covariance: str = setting(
-        MODEL_ERROR, 'σ from residuals as they correlate, by blocks of time; model_error: and '
-        'from what the model leaves out; residuals: from these alone',
-        choices=(MODEL_ERROR, 'residuals'),
+        MODEL_ERROR, 'σ from correlated residuals (time blocks); model_error: plus model error; '
+        'residuals: without it', choices=(MODEL_ERROR, 'residuals'),
         former={'leave_one_out': {False: MODEL_ERROR}, 'stribeck': {False: MODEL_ERROR}},
     )  # fmt: skip
     signals: SignalSettings = setting(SignalSettings, 'from recording to samples')
@@ -121,7 +117,7 @@ class GainProposalSettings:
         2.0, 'largest factor by which a gain may change at once', minimum=1.0, maximum=100.0
     )
     although_not_better: bool = setting(
-        False, 'try and set gains that a simulation, or ~/verify_gains, has found not better',
+        False, 'try and set gains that were not better in simulation or in ~/verify_gains',
         dynamic=True,
     )  # fmt: skip
 
@@ -131,15 +127,15 @@ class ContactSettings:
     """External effort, wrench and contact, live from the joint states."""
 
     gain: tuple[float, ...] = setting(
-        (40.0,), 'of the momentum observer, whose time constant is 1/gain; one for all or per '
-        'joint', unit='1/s', minimum=1.0, maximum=1000.0,
+        (40.0,), 'gain of the momentum observer, 1/time constant; one for all or per joint',
+        unit='1/s', minimum=1.0, maximum=1000.0,
     )  # fmt: skip
     cutoff: float = setting(
         20.0, 'corner of the causal filter of positions and efforts', unit='Hz', minimum=1.0
     )
     false_alarms: float = setting(
-        0.01, 'contacts told per hour without any, which the thresholds allow', unit='1/h',
-        minimum=1e-9, maximum=1000.0,
+        0.01, 'false contacts per hour, which sets the thresholds', unit='1/h', minimum=1e-9,
+        maximum=1000.0,
     )  # fmt: skip
     frame: str = setting(
         '', 'where external_wrench acts; empty: excitation.workspace.frame, or the last body'
@@ -152,24 +148,22 @@ class ContactSettings:
 
 @dataclasses.dataclass(frozen=True)
 class DriftSettings:
-    """How parameters are followed while the robot works, and when a change of them is told."""
+    """How parameters are followed while the robot works, and when a change is reported."""
 
     active: bool = setting(True, 'follow friction, offsets and payload after an identification')
     memory: float = setting(
         30.0, 'time constant of the forgetting', unit='s of motion', minimum=1.0, maximum=3600.0
     )
-    tolerance: float = setting(
-        0.01, 'change of a parameter that is none, over its value', minimum=0.0, maximum=1.0
-    )
+    tolerance: float = setting(0.01, 'relative change that is ignored', minimum=0.0, maximum=1.0)
     significance: float = setting(
-        5.0, 'a change is told from so many σ on; at 5 chance shows one in 1.7 million looks, '
-        'and later rows have to agree with it', unit='σ', minimum=2.0, maximum=20.0,
+        5.0, 'σ from which a change is reported (5: one chance hit in 1.7 million) if later rows '
+        'agree', unit='σ', minimum=2.0, maximum=20.0,
     )  # fmt: skip
     duration: float = setting(
-        6.0, 'how long a change of friction or an offset that shows has to last before motion '
-        'confirms it', unit='s', minimum=0.5, maximum=3600.0,
+        6.0, 'how long a change of friction or an offset must last before motion confirms it',
+        unit='s', minimum=0.5, maximum=3600.0,
     )  # fmt: skip
     payload_duration: float = setting(
-        1.2, 'the same of the payload; longer than the pushes that are not to be told', unit='s',
+        1.2, 'the same for the payload; longer than pushes, which are not reported', unit='s',
         minimum=0.5, maximum=3600.0,
     )  # fmt: skip

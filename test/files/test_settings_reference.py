@@ -40,7 +40,7 @@ def test_every_key_stands_below_its_meaning_unit_and_bounds():
 def test_bounds_stand_beside_the_unit():
     text = settings_reference()
     assert re.search(
-        r'of the hardware, and physics \[number; Hz; 10 to 4000\]\n +update_rate: 1000\.0', text
+        r'rate of hardware and physics \[number; Hz; 10 to 4000\]\n +update_rate: 1000\.0', text
     )
 
 

@@ -6,8 +6,8 @@ from typing import TypeVar
 
 from ...settings import setting
 
-# Of 15 s: of random motions of five harmonics, two of 7.5 s told a TX-40 the payload with a fifth
-# of the variance that one of 15 s left, and a UR10 as well; three of 5 s are too quick for a UR10.
+# Of 15 s: of random motions of five harmonics, two of 7.5 s gave the payload of a TX-40 a fifth of
+# the variance of one of 15 s, that of a UR10 the same; three of 5 s are too quick for a UR10.
 PAYLOAD_PERIODS = 2
 
 
@@ -62,12 +62,14 @@ class ValidationSettings:
     """The trajectory that validates: never the one that identified."""
 
     kind: str = setting('seed', 'another design, or none', choices=('seed', 'none'))
-    period: float = setting(0.0, 'length; 0: as the excitation', unit='s', minimum=0.0)
+    period: float = setting(
+        0.0, 'length of its period; 0: as the excitation', unit='s', minimum=0.0
+    )
 
 
 @dataclass(frozen=True)
 class PayloadMotion:
-    """A short motion that tells the payload of the tool instead of the arm itself."""
+    """A short motion for the payload of the tool instead of the arm itself."""
 
     mass: float = setting(
         0.0, 'heaviest payload that it may carry; 0: a motion for the arm', unit='kg', minimum=0.0
@@ -75,21 +77,18 @@ class PayloadMotion:
     com: tuple[float, ...] = setting(
         (0.0, 0.0, 0.0), 'about where its centre of mass is, in workspace.frame', unit='m'
     )
-    duration: float = setting(15.0, 'of the motion, two periods', unit='s', minimum=1.0)
+    duration: float = setting(15.0, 'length of the motion, two periods', unit='s', minimum=1.0)
 
 
 @dataclass(frozen=True)
 class Until:
-    """When enough is known: all that is asked for counts, and the longest time."""
+    """When enough is known: all goals are met, or the longest time is over."""
 
     # Of 200 simulated sessions the median stopped after a third of its time; σ still held.
     prediction: float = setting(
-        0.02,
-        'error of prediction on working motions that more motion could reduce, over the effort; '
-        '0: not asked',
-        minimum=0.0,
+        0.02, 'reducible prediction error / effort at which to stop; 0: not asked', minimum=0.0,
         maximum=1.0,
-    )
+    )  # fmt: skip
     sigma: dict[str, float] = setting(
         dict, "σ of base parameters by name, in their units, or of a payload's mass", minimum=1e-12
     )
@@ -115,8 +114,11 @@ class ExcitationSettings:
 
     family: str = setting('mfs', 'trajectory family', choices=('mfs', 'ffs', 'bspline', 'quintic'))
     period: float = setting(10.0, 'length of one period', unit='s', minimum=0.1)
-    order: int = setting(5, 'harmonics, or free points of a spline', minimum=1, maximum=100)
-    periods: int = setting(3, 'periods that are run at the most, see until', minimum=1)
+    order: int = setting(
+        5, 'harmonics, free control points (bspline) or via points (quintic)', minimum=1,
+        maximum=100,
+    )  # fmt: skip
+    periods: int = setting(3, 'largest number of periods, see until', minimum=1)
     criterion: str = setting(
         'condition',
         'what to minimise',

@@ -53,10 +53,10 @@ class RobotSettings:
         dict, 'positions of the joints that are not identified; 0 where not given', unit='rad'
     )
     friction: dict[str, tuple[str, ...]] = setting(
-        dict,
-        "friction terms, or spring, by joint name, 'default' for the others; joints without any: "
-        'viscous, coulomb and offset, with identification.model mixed and what they leave out',
-    )
+        dict, "friction terms, or spring, by joint name, 'default' for the others; joints "
+        'without any: viscous, coulomb, offset, and with identification.model mixed the shrunk '
+        'columns',
+    )  # fmt: skip
     friction_constants: dict[str, dict[str, float]] = setting(
         dict, "shape constants of the friction terms by joint name; 'default' for all"
     )
@@ -66,15 +66,14 @@ class RobotSettings:
     )
     elastic: ElasticSettings = setting(ElasticSettings, 'joints with a spring in the transmission')
     drives: tuple[str, ...] = setting(
-        (),
-        "servo of each joint, '' for others: their torque per ampere and its spread, see "
-        'docs/efforts.md; with /counts efforts are the register',
-    )
+        (), "servo of each joint, '' for others: their torque per ampere and its spread, see "
+        'docs/efforts.md; with /counts efforts are raw register values',
+    )  # fmt: skip
     drive_gain: tuple[float, ...] = setting(
         (), "torque per unit of published effort; empty: the drives', else 1", unit='N·m'
     )
     drive_gain_spread: tuple[float, ...] = setting(
-        (), 'relative σ of drive_gain, which σ counts; empty: 0, or that of drives', minimum=0.0
+        (), 'relative σ of drive_gain, included in σ; empty: 0, or that of drives', minimum=0.0
     )
     effort_kind: str = setting(
         'auto',

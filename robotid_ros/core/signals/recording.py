@@ -233,31 +233,25 @@ class SignalSettings:
     """How a recording becomes samples; zero means: chosen from the data."""
 
     cutoff: float = setting(
-        0.0, 'cut-off of the filter of positions; 0: from the motion', unit='Hz', minimum=0.0
-    )
+        0.0, 'cut-off of the filter of positions; 0: chosen by cross-validation with model '
+        'mixed, else from the motion', unit='Hz', minimum=0.0,
+    )  # fmt: skip
     band: float = setting(
-        0.0,
-        'W and torques are low-passed there before one row in so many is kept; 0: the cut-off, or '
-        'chosen with it',
-        unit='Hz',
-        minimum=0.0,
-    )
+        0.0, 'low-pass of W and torques before decimation; 0: the cut-off, or chosen with it',
+        unit='Hz', minimum=0.0,
+    )  # fmt: skip
     order: int = setting(4, 'order of that filter, a Butterworth', minimum=1, maximum=10)
-    decimation: int = setting(
-        0, 'keep one sample in so many of W and Y, low-passed; 0: from the band', minimum=0
-    )
+    decimation: int = setting(0, 'decimation factor of W and Y; 0: from the band', minimum=0)
     rate: float = setting(
         0.0, "rate of the uniform samples; 0: the recording's own", unit='Hz', minimum=0.0
     )
     rows: str = setting(
-        'auto',
-        'moving: leave out rows at standstill, in the transients at the ends, and beside both; '
-        'all: every measured row, at standstill too where friction is smooth; '
-        'every: every measured row, also where friction has a step; '
-        'auto: every with identification.model mixed, or moving if that predicts better; else all '
-        'for joints with stiction, stribeck, makkar or smooth_coulomb friction, moving for others',
-        choices=('auto', 'moving', 'all', 'every'),
-    )
+        'auto', 'moving: leave out rows at standstill, in the transients at the ends, and beside '
+        'both; all: every measured row, at standstill too where friction is smooth; every: every '
+        'measured row, also where friction has a step; auto: every with model mixed, or moving '
+        'if that predicts better; else all but the ends for joints whose friction has shape '
+        'constants, moving for others', choices=('auto', 'moving', 'all', 'every'),
+    )  # fmt: skip
     max_gap: float = setting(
         0.05,
         'longest gap between samples that is bridged; longer ones are left out',
@@ -271,21 +265,16 @@ class SignalSettings:
         minimum=0.0,
     )
     guard: float = setting(
-        2.0,
-        'rows this near to standstill, in rows that are kept, are left out with it: the filters '
-        'of the decimation mix them',
-        minimum=0.0,
-        maximum=10.0,
-    )
+        2.0, 'also drop this many decimated rows beside a standstill: the filters mix them',
+        minimum=0.0, maximum=10.0,
+    )  # fmt: skip
     averaging: bool = setting(
         False, 'average periods of the excitation first', former={'analytic': {False: False}}
     )
     stamps: str = setting(
-        'auto',
-        'times of the samples; recorded: their stamps; '
-        'auto: what jitters in the stamps but not in the positions is taken out of them',
-        choices=('auto', 'recorded'),
-    )
+        'auto', 'times of the samples; recorded: their stamps; auto: stamp jitter that positions '
+        'do not show is removed', choices=('auto', 'recorded'),
+    )  # fmt: skip
     time_offset: bool = setting(True, 'estimate and remove the delay between position and effort')
 
 
