@@ -552,7 +552,7 @@ F815 known_before info: By the σ of the parameters alone, the expected error on
   and no motion reduces that.
 F803 convex_hulls info: {count} meshes are replaced by their convex hulls WHY A hull is larger than
   its mesh: distances are smaller than those of the robot.
-F804 boxes info: The hulls of {bodies} are too fine: they are replaced by boxes WHY A box is larger
+F804 boxes info: Meshes of {bodies} are too fine, or flat: boxes replace them WHY A box is larger
   than its mesh: distances are smaller than those of the robot.
 F805 never_apart info: Not checked for collisions, because they overlap in every pose: {pairs} WHY
   Bodies that overlap in every pose are neighbours by their shapes.

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+import re
 from types import MappingProxyType
 from xml.etree import ElementTree
 
@@ -10,10 +11,11 @@ import numpy as np
 
 from ..core.findings import Finding, finding
 from ..core.model.urdf_parsing import movable_joints, parse_urdf
-from ..exceptions import ConfigurationError, FileError, ModelError
+from ..exceptions import ConfigurationError, FEW, FileError, ModelError, shortened
 from ..plant import urdf_reading
 from .atomic import read_text
 
+_ARGUMENT = re.compile(r'<xacro:arg\s+name="([^"]+)"\s+default="([^"$]+)"')
 NO_ARGUMENTS: Mapping[str, str] = MappingProxyType({})
 
 
@@ -51,12 +53,15 @@ def read_description(path: str | Path, arguments: Mapping[str, str] = NO_ARGUMEN
                 f"'{path}' asks for an argument: add {cause}:=VALUE to 'robotid init', or give "
                 f"what 'xacro {Path(path).name} {cause}:=VALUE' prints"
             ) from error
+        defaults = dict(_ARGUMENT.findall(text))
         reason = ' '.join(str(cause).split()) or type(cause).__name__
         if isinstance(cause, OSError) and cause.filename:
             reason = f"there is no '{cause.filename}'"
+        taken = [f'{name}:={value}' for name, value in {**defaults, **arguments}.items()]
+        others = f', or give other arguments than {shortened(taken, FEW)}' if taken else ''
         raise ModelError(
             f"xacro refuses '{path}' ({reason}): correct it, or source the workspace of the "
-            'packages that it names'
+            f'packages that it names{others}'
         ) from error
 
 
@@ -73,9 +78,12 @@ def _packages_above(path: Path) -> Iterator[None]:
     def find(name: str) -> str:
         with suppress(LookupError, OSError):  # OSError: no workspace is sourced
             return str(index(name))
+        # By manifests, as ROS does: a checkout may have the name of its repository.
         for folder in path.parents:
-            if (folder / name / 'package.xml').exists():
-                return str(folder / name)
+            for manifest in (folder / 'package.xml', *folder.glob('*/package.xml')):
+                with suppress(OSError, ElementTree.ParseError):
+                    if ElementTree.parse(manifest).findtext('name', '').strip() == name:
+                        return str(manifest.parent)
         raise LookupError(f"there is no package '{name}'")
 
     packages.get_package_share_directory = find

@@ -5,8 +5,10 @@ Meshes are replaced by their convex hulls, which is on the safe side and quick.
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from itertools import combinations, compress, pairwise
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +24,7 @@ from .settings import Workspace
 
 shapes = getattr(pin, 'coal', None) or pin.hppfcl  # of Pinocchio 3, by their former name
 GROUND = 'ground'
+_PACKAGE = re.compile('"package://[^/"]*/')
 SIZES = {'box': 3, 'sphere': 1, 'cylinder': 2}  # how many numbers the size of an obstacle has
 DRAWS = 64  # random configurations: a pair that is too near in each is always so
 BALL_RADIUS = 0.01  # radius of the balls at the joints of a robot without collision geometry [m]
@@ -30,6 +33,7 @@ FREE_PART = 50  # configurations at once: a motion that is not free is often fou
 # The penalty begins at this clearance, so that the search turns before bodies touch, and becomes
 # linear this much below it [m].
 PENALTY_CLEARANCE, PENALTY_UNIT = 0.004, 0.01
+FLAT = 1e-6  # thickness of a mesh over its length, below which it has no hull
 TOUCHING = 1e-9  # points nearer than this do not give the direction between them [m]
 
 
@@ -109,13 +113,16 @@ def _link_geometry(
 ) -> tuple[Any, tuple[Finding, ...], dict[str, Finding]]:
     lacking, folders = finding('no_collision_geometry'), list(settings.mesh_folders)
     geometry = None
-    if '<collision' in robot.urdf:
+    # A checkout need not have the name of its package: its meshes are below one of the folders.
+    for text in (robot.urdf, _PACKAGE.sub('"', robot.urdf)) if '<collision' in robot.urdf else ():
         try:
             geometry = pin.buildGeomFromUrdfString(
-                model, robot.urdf, pin.GeometryType.COLLISION, package_dirs=folders
+                model, text, pin.GeometryType.COLLISION, package_dirs=folders
             )
+            break
         except (ValueError, RuntimeError) as error:
-            lacking = finding('collision_geometry_unreadable', reason=reason_of(error))
+            if text is robot.urdf:
+                lacking = finding('collision_geometry_unreadable', reason=reason_of(error))
     if geometry is None:
         # Balls at the joints and the tool, so that ground and obstacles still count.
         geometry = pin.GeometryModel()
@@ -128,17 +135,21 @@ def _link_geometry(
     meshes = [b for b in geometry.geometryObjects if hasattr(b.geometry, 'buildConvexHull')]
     boxes = []
     for body in meshes:
-        try:
-            body.geometry.buildConvexHull(True, 'Qt')
-            body.geometry = body.geometry.convex
-        except RuntimeError:
-            # Coal cannot hold more than 255 neighbours of a vertex, as in the fans of finely
-            # meshed discs.
+        points, hull = body.geometry.vertices(), None
+        spread = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
+        if spread[-1] > FLAT * spread[0]:  # else Coal crashes
+            # It cannot hold more than 255 neighbours of a vertex, as in the fans of finely meshed
+            # discs.
+            with suppress(RuntimeError):
+                body.geometry.buildConvexHull(True, 'Qt')
+                hull = body.geometry.convex
+        if hull is None:
             boxes.append(body.name)
             body.geometry.computeLocalAABB()
             box = body.geometry.aabb_local
             body.placement = body.placement * pin.SE3(np.eye(3), 0.5 * (box.min_ + box.max_))
-            body.geometry = shapes.Box(*(box.max_ - box.min_))
+            hull = shapes.Box(*(box.max_ - box.min_))
+        body.geometry = hull
     hulls = len(meshes) - len(boxes)
     notes = [finding('convex_hulls', count=hulls)] if hulls else []
     notes += [finding('boxes', bodies=boxes)] if boxes else []

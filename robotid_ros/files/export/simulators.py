@@ -81,7 +81,9 @@ def mjcf(model: IdentifiedModel, folders: Sequence[str | Path] = ()) -> tuple[st
 def _find_mesh(uri: str, folders: Sequence[str | Path]) -> Path | None:
     """Find a mesh that MuJoCo reads in folders of packages, else as `resolve` does."""
     name = unquote(uri.removeprefix(PACKAGE))
-    places = [Path(folder, name) for folder in folders if '://' not in name]
+    # A checkout need not have the name of its package.
+    names = (name, name.partition('/')[2]) if uri.startswith(PACKAGE) else (name,)
+    places = [Path(folder, n) for n in names for folder in folders if '://' not in name]
     with contextlib.suppress(FileError):
         places.append(resolve(uri))
     path = next((place.absolute() for place in places if place.is_file()), None)

@@ -81,11 +81,13 @@ def meshes(folder: Path, kind: str, reference: str) -> str:
 
 
 @pytest.mark.parametrize('kind', ['stl', 'obj'])
-@pytest.mark.parametrize('scheme', ['package', 'file'])
+@pytest.mark.parametrize('scheme', ['package', 'checkout', 'file'])
 def test_hulls_are_as_far_apart_as_the_boxes_they_enclose(kind, scheme, tmp_path, rng):
     folder = tmp_path / 'arm_description'
-    reference = 'package://arm_description' if scheme == 'package' else f'file://{folder}'
-    workspace = Workspace(mesh_folders=(str(tmp_path),), ground=0.0)
+    # A checkout may have another name than its package.
+    package = 'package://arm_description' if scheme == 'package' else 'package://arm'
+    reference = f'file://{folder}' if scheme == 'file' else package
+    workspace = Workspace(mesh_folders=(str(tmp_path), str(folder)), ground=0.0)
     plain = CollisionScene(build_robot(boxes(), RobotSettings()), workspace)
     meshed = CollisionScene(
         build_robot(meshes(folder, kind, reference), RobotSettings()), workspace
@@ -99,21 +101,23 @@ def test_hulls_are_as_far_apart_as_the_boxes_they_enclose(kind, scheme, tmp_path
         assert ((other > 0.0) == (one > 0.0))[np.abs(one) > 1e-4].all()
 
 
-def test_a_hull_that_is_too_fine_is_as_far_away_as_its_box(tmp_path, rng):
-    """A cone whose tip has 400 neighbours, more than Coal can count."""
+@pytest.mark.parametrize('height', [SIZES[3][2], 0.0])
+def test_a_mesh_that_is_too_fine_or_flat_is_as_far_away_as_its_box(height, tmp_path, rng):
+    """A cone whose tip has 400 neighbours, more than Coal can count, and the disc below it."""
     turn = np.linspace(0.0, 2.0 * np.pi, 400, endpoint=False)
-    half = 500.0 * np.array(SIZES[3])
+    half = 500.0 * np.array([*SIZES[3][:2], height])
     rim = np.column_stack([half[0] * np.cos(turn), half[1] * np.sin(turn), 0.0 * turn - half[2]])
     points = np.vstack([rim, [0.0, 0.0, half[2]], [0.0, 0.0, -half[2]]])
     faces = [(k, (k + 1) % 400, tip) for k in range(400) for tip in (400, 401)]
     write_stl(tmp_path / 'cone.stl', points, faces)
     x, y, z = SIZES[3]
     cone = f'<mesh filename="file://{tmp_path}/cone.stl" scale="0.001 0.001 0.001"/>'
-    text = boxes().replace(f'<box size="{x} {y} {z}"/>', cone)
-    assert cone in text
+    box, thin = (f'<box size="{x} {y} {side}"/>' for side in (z, max(height, 1e-6)))
+    assert box in boxes()
     workspace = Workspace(ground=0.0)
     plain, meshed = (
-        CollisionScene(build_robot(urdf, RobotSettings()), workspace) for urdf in (boxes(), text)
+        CollisionScene(build_robot(boxes().replace(box, shape), RobotSettings()), workspace)
+        for shape in (thin, cone)
     )
     (boxed,) = select(meshed.notes, 'boxes')
     assert boxed.values['bodies'][0].startswith('link_3')

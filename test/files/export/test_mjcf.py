@@ -172,6 +172,8 @@ def test_meshes_are_found_or_named(tmp_path):
     assert found.nmesh == 1 and np.linalg.norm(edges, axis=2).max() == pytest.approx(0.08**0.5)
     assert 'a.dae' in notes[-1] and 'b.stl' in notes[-1] and 'a link' not in notes[-1]
     assert mujoco.MjModel.from_xml_string(mjcf(model)[0]).nmesh == 0
+    # The folder of the package itself: a checkout may have another name.
+    assert mjcf(model, [tmp_path / 'ws' / 'my_arm']) == (text, notes)
 
 
 def test_an_inertia_that_no_body_has_is_told(tmp_path):
