@@ -70,8 +70,12 @@ class Trial(NamedTuple):
     error: float  # standard error of that
 
     def is_better(self, least: float) -> bool:
-        """Tell whether the squared error fell significantly, and by a factor of `least`."""
-        return self.gain > max(SIGNIFICANT * self.error, float(np.log(least)))
+        """
+        Tell whether the squared error fell significantly, and by a factor of `least`.
+
+        A remedy that predicts a joint worse than no torque at all does is none.
+        """
+        return self.after < 1.0 and self.gain > max(SIGNIFICANT * self.error, float(np.log(least)))
 
     def values(self, joint: str, remedy: str) -> dict[str, Any]:
         """Return the values of a finding that say what a remedy left of a joint's effort."""

@@ -39,6 +39,7 @@ from .variances import (
     products,
     Shrinkage,
     solve_delta,
+    total,
 )
 
 # Residual of a joint over the largest of all, at least: a joint without any has no scale.
@@ -128,16 +129,16 @@ def plain_errors(parts: Sequence[Part], judged: Sequence[Part]) -> Array:
     train, test = _grams(parts, none, length), _grams(judged, others, length)
     if len(train.folds) != len(test.folds):
         return np.zeros(0)
-    return _plain_errors(train, test, weights, len(length))
+    return total(_plain_errors(train, test, weights, len(length)))
 
 
 def _plain_errors(train: Grams, test: Grams, weights: Array, b: int) -> Array:
-    """Return the squared errors (F,) of plain friction, fitted to what each fold leaves."""
+    """Return the squared errors (F, n) of plain friction, fitted to what each fold leaves."""
     share = weights[:, None, None] / train.count
     size = np.maximum(np.einsum('jkk->k', (train.total * share)[:, :b, :b]), 1e-12)
     folds = zip(train.folds, test.folds, strict=True)
     fits = [Fold((train.total - own) * share, other, size) for own, other in folds]
-    return np.array([fit.plain.sum() for fit in fits])
+    return np.array([fit.plain for fit in fits])
 
 
 def _scales(parts: Sequence[Part]) -> tuple[Array, Array, Array]:
@@ -309,14 +310,24 @@ def _rest_misleads(choice: Choice, found: Shrinkage, every: Grams, moving: Grams
 
     Friction that jumps has any value at rest. But rest tells of gravity, and presliding describes
     it: rows at rest mislead only if plain friction without them predicts every row better than
-    with them, and those that move better than the model.
+    the model, and those that move clearly. Errors are compared in total, and in units of each
+    joint's σ: the total may be that of one joint that rests with much force.
     """
     b, weights = len(choice.size), found.weights
     used = moving.folds[:, :, -1, -1].any(axis=1)  # a fold may be all at rest
-    without, with_rest = (_plain_errors(rows, every, weights, b)[used] for rows in (moving, every))
-    moves, model = _plain_errors(moving, moving, weights, b), choice.errors_on(moving, found)
-    clear = np.count_nonzero(used) > 1 and gains_clearly(without, with_rest)
-    return bool(clear and gains_clearly(moves[used], model[used], KIND_ERRORS))
+    if np.count_nonzero(used) < 2:
+        return False
+    pairs = [
+        (_plain_errors(moving, rows, weights, b)[used], choice.errors_on(rows, found)[used])
+        for rows in (every, moving)
+    ]
+    return any(
+        all(
+            gains_clearly(plain @ unit, model @ unit, chances)
+            for (plain, model), chances in zip(pairs, (0.0, KIND_ERRORS), strict=True)
+        )
+        for unit in (np.ones_like(weights), weights**2)
+    )
 
 
 def _grams(

@@ -221,9 +221,9 @@ class Choice:
         return self._errors(*self._reduced[pull], penalty)
 
     def errors_on(self, judged: Grams, found: Shrinkage) -> Array:
-        """Return the squared errors (F,) of what `run` found on other rows of the folds."""
+        """Return the squared errors (F, n) of what `run` found on other rows of the folds."""
         fits = stacked(self._fits(found.pull, judged.folds))
-        return total(self._errors(*fits, found.penalty))
+        return self._errors(*fits, found.penalty)
 
     def _errors(self, left: Array, right: Array, squares: Array, penalty: Array) -> Array:
         each = np.where(self._used, penalty, np.inf)[:, KIND] * self._weights[:, None]

@@ -25,9 +25,14 @@ def robot_of_open_friction():
 
 @pytest.fixture(scope='module')
 def with_stops(robot, truth):
-    """Make a log that stops often; `held` gives the friction of each stop over Coulomb's (n,)."""
+    """
+    Make a log that stops often.
 
-    def make(held, seed=0):
+    `held` gives the friction of each stop over Coulomb's (n,), `dry` that of the first joint over
+    what it is else.
+    """
+
+    def make(held, seed=0, dry=1.0):
         cycle = MOVES + RESTS
         time = np.arange(round(STOPS * cycle * RATE)) / RATE
         number, x = np.floor(time / cycle), np.clip(time % cycle / MOVES, 0.0, 1.0)
@@ -36,8 +41,10 @@ def with_stops(robot, truth):
         change = 60.0 * x * (1.0 - x) * (1.0 - 2.0 * x) / MOVES
         q, dq, ddq = motion(place, seed)
         ddq, dq = ddq * speed[:, None] ** 2 + dq * change[:, None], dq * speed[:, None]
-        tau = inverse_dynamics(robot, truth, q, dq, ddq)
-        coulomb = truth[[robot.column(f'Fc{j}') for j in (1, 2, 3)]]
+        places = [robot.column(f'Fc{j}') for j in (1, 2, 3)]
+        chi = truth.copy()
+        chi[places[0]] *= dry
+        tau, coulomb = inverse_dynamics(robot, chi, q, dq, ddq), chi[places]
         resting = x == 1.0
         last = np.sign(motion(MOVES * (number + 1.0), seed)[1])
         tau[resting] += (coulomb * held(last, number.astype(int)))[resting]
@@ -61,6 +68,14 @@ def test_friction_at_rest_that_no_motion_tells_is_left_out(with_stops, robot_of_
     log, other = with_stops(any_value), with_stops(any_value, seed=4)
     choice = choose_model(log, robot_of_open_friction, IdentificationSettings())
     assert choice.settings.signals.rows == 'moving' and choice.mixed.signals.rows == 'moving'
+    found = identify(log, robot_of_open_friction, IdentificationSettings(), other)
+    assert found.validation.moving_residual.max() < 0.03
+
+
+def test_a_joint_with_much_dry_friction_does_not_hide_what_it_does_to_the_others(
+    with_stops, robot_of_open_friction
+):
+    log, other = with_stops(any_value, dry=1e3), with_stops(any_value, seed=4, dry=1e3)
     found = identify(log, robot_of_open_friction, IdentificationSettings(), other)
     assert found.validation.moving_residual.max() < 0.03
 
