@@ -135,7 +135,7 @@ ROWS = (
         partial(case, effort=effects.loaded, known=False), silent=DELAY),
     Row('efforts without gravity', 'MZ2R 0.009 instead of 4.43, not a word',
         partial(case, effort=lambda of: of.clean - effects.gravity_torque(of)), inside=INSIDE,
-        says='hold no gravity', silent=DELAY),
+        says='lack gravity', silent=DELAY),
     Row('robot on a slope of 45°', 'told on one robot of two; "-45 ms … removed"',
         partial(case, effort=effects.tilted, known=False), None, silent=DELAY,
         says=r'Gravity along \(6\.\d+, -?0\.\d+, -[67]\.\d+\)'),

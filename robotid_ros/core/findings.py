@@ -100,33 +100,32 @@ SHARED = {
     'weights': '[[{joints} {efforts:.3g} (description: {weights:.3g} {units})]]',
 }
 # Code, name and severity, a warning where none is said; what was seen, what it MEANS, what to DO,
-# and WHY it matters, as in the row before where nothing is said.
+# and WHY it matters; ^ repeats the row before. Rows stand in the order of their codes.
 _TABLE = """\
-F001 of_earlier_version: {text} WHY Files of earlier versions hold sentences only.
+F001 of_earlier_version: {text} WHY Files of earlier versions have sentences only.
 # F1: input
 F101 columns_found info: Columns of '{table}' were found by their names: [[{quantities}
-  {columns}]][[; {alike} look alike]][[; {in_si} without a unit count as SI]] DO If they are
+  {columns}]][[; {alike} fit too]][[; {in_si} without a unit are taken as SI]] DO If they are
   others, name them by --columns and --units WHY A column that is taken for another quantity or
   unit makes every parameter wrong.
-F102 unit_assumed info: {quantity} counts as {unit}, for {reason} DO If it is another, give it by
+F102 unit_assumed info: {quantity} is taken as {unit}, for {reason} DO If it is another, give it by
   --units WHY A wrong unit of positions or times scales velocities and inertias.
-F103 time_unit_assumed info: The stamps {columns} count as {unit}, {reason} DO If it is another,
-  give it by --units WHY A wrong unit of times scales velocities by a factor and inertias by its
-  square.
-F104 velocities_left_out info: The velocities are in {unit}, whose size nothing says: they are left
+F103 time_unit_assumed info: The stamps {columns} are taken as {unit}, {reason} DO If it is
+  another, give it by --units WHY A wrong unit of times scales velocities by a factor and inertias
+  by its square.
+F104 velocities_left_out info: The size of the velocities' unit, {unit}, is unknown: they are left
   out WHY Velocities are computed from positions anyway; measured ones only help to find units.
-F105 efforts_zero info: {column} is 0 throughout: the efforts are {taken} WHY Some drivers log a
-  column of torques that they do not measure.
+F105 efforts_zero info: {column} is 0 throughout: efforts are taken from {taken} WHY Some drivers
+  log a column of torques that they do not measure.
 F106 names_matched info: Names of joints differ from those of the robot: [[{words} is {joints}]]
   WHY A wrong match mixes up the joints.
 F107 joints_left_out info: {words} left out: not among the joints of the robot WHY Only joints of
   the robot description can be identified.
-F108 joints_by_order: No name of a joint is known to the robot, their order counts: [[{words}
-  is {joints}]] DO If the order is another, give it by --joints WHY A log of another order mixes up
-  the joints.
-F109 joints_by_number: {columns} counted as {joints} of {count} joints DO If they are others,
-  name them by --joints WHY A log of another part of the robot mixes up the joints.
-F110 columns_exchanged error: Columns are exchanged, as derivatives tell: [[{what}]] DO Name them
+F108 joints_by_order: No name matches a joint: matched by order: [[{words} is {joints}]] DO If the
+  order is another, give it by --joints WHY A log of another order mixes up the joints.
+F109 joints_by_number: {columns} matched by number to {joints} of {count} joints DO If they are
+  others, name them by --joints WHY A log of another part of the robot mixes up the joints.
+F110 columns_exchanged error: Columns are exchanged, as derivatives show: [[{what}]] DO Name them
   by --columns, or correct the log WHY Columns of another joint or quantity make every parameter
   wrong.
 F111 rows_of_other_joints info: Rows of other joints, or of the same in another order, are left
@@ -137,7 +136,7 @@ F113 rows_sorted info: The rows are not in the order of their stamps: they are s
 F114 rows_interpolated info: Positions and efforts are in different rows: they are interpolated WHY
   An interpolated effort has less noise than a measured one, and is late or early.
 F115 rows_without_states info: {count} rows without positions and efforts are left out WHY They
-  hold something else.
+  have other contents.
 F116 rows_without_time info: {count} rows without a time, or with one far from all others, are left
   out WHY A sample without its time cannot be used.
 F117 stamps_from_rate info: Stamps follow from the rate of the file, {rate:g} Hz WHY A rate that is
@@ -151,8 +150,8 @@ F120 metadata_missing info: metadata.yaml is missing: the data files are read th
   recorder that was killed leaves none.
 F121 metadata_damaged: metadata.yaml is damaged ({reason}): the data files are read themselves DO
   Check the disk WHY The disk or a copy may have damaged more of the recording.
-F122 files_missing: Of the recording {files} is missing DO Copy the whole folder WHY What it held
-  is missing in the result.
+F122 files_missing: Of the recording {files} is missing DO Copy the whole folder WHY Their contents
+  are missing in the result.
 F123 messages_missing: '{file}' promises {promised} messages, {count} were found DO Check the disk,
   or copy it again WHY The recording lost its end, or parts.
 F124 cut_short: The recording was cut short: it is read up to its last whole message DO mcap
@@ -161,18 +160,19 @@ F125 damaged_parts: Damaged parts of '{file}' were left out: {parts}, with {coun
   {start:.2f} to {stop:.2f} s]] DO Check the disk WHY Gaps are bridged or left out; parameters of a
   joint that moved then are less certain.
 F126 messages_left_out: {count} messages of {topic} were left out: {reason} DO Correct the
-  publisher WHY Something publishes what is no joint state.
+  publisher WHY Something publishes other messages there.
 F127 write_ahead_log: '{file}' was not merged into its database: its messages, the last ones, are
   not read DO Run: sqlite3 {database} 'PRAGMA wal_checkpoint(TRUNCATE)' WHY A recorder that was
   killed leaves its last messages in this file.
-F128 options_of_tables: --columns, --units and --rate are of tables: they do not act on a bag DO If
-  its efforts are no torques, set robot.drive_gain WHY A bag says itself what its fields are, but
-  not the unit of its efforts.
-F129 topic_chosen info: The joint states of {topic} count, not those of {others} DO If these are
+F128 options_of_tables: --columns, --units and --rate apply to tables, not to a bag DO If its
+  efforts are no torques, set robot.drive_gain WHY A bag says itself what its fields are, but not
+  the unit of its efforts.
+F129 topic_chosen info: The joint states of {topic} are used, not those of {others} DO If these are
   the wrong ones, name joints of another topic by --joints WHY Several publishers may be of several
   robots.
-F131 no_stamps: The joint states carry no stamps: the times of reception count DO Let the publisher
-  stamp its messages WHY Times of reception jitter and are late, which blurs accelerations.
+F131 no_stamps: The joint states carry no stamps: the times of reception are used DO Let the
+  publisher stamp its messages WHY Times of reception jitter and are late, which blurs
+  accelerations.
 F132 commands_as_efforts info: The joint states report {what} of {joints}: the controller's
   commands are used instead WHY A drive that does not follow its command, by friction or a limit,
   makes parameters wrong.
@@ -194,9 +194,9 @@ F139 messages_lost info: {count} messages are missing in {gaps} gaps WHY Gaps ar
 F140 other_robot: The parameters are of {identified}, the recording of {recorded} DO Give the
   parameters of the robot that was recorded WHY Parameters of one robot do not predict another one.
 # F2: signals
-F201 clock_jumped: The clock of the stamps jumped by {jump:+.6g} s after {since:.2f} s: this is
-  taken back by the times of reception DO Set the clock before recording WHY What was estimated of
-  a jump is less exact than stamps.
+F201 clock_jumped: The clock of the stamps jumped by {jump:+.6g} s after {since:.2f} s: corrected
+  by the times of reception DO Set the clock before recording WHY An estimated jump is less exact
+  than stamps.
 F202 stamps_far_off: {count} samples with stamps far off were left out DO Check the driver WHY The
   clock of the stamps fails at times.
 F203 clock_drifts: The stamps span {stamped:.1f} s, the reception of their messages {received:.1f}
@@ -209,11 +209,9 @@ F204 simulated_time info: The stamps span {stamped:.1f} s of simulated time, the
 F205 stamps_rounded info: {count} samples have the stamp of the one before: the stamps are rounded
   to {step:.3g ms}, the samples were spread evenly between them WHY Rounded stamps make velocities
   noisy.
-F239 clock_starved info: {share:.0%} of the samples have the stamp of the one before, from a clock
-  that lagged: the motion tells their times, at {rate:.4g} Hz DO Use a lower real-time factor WHY
-  Velocities and positions that fit together say how much time lies between them.
-F206 stamps_jitter info: The stamps jitter by {jitter:.2f ms}. The samples have {share:.0%} of this
-  variance, the rest was removed WHY Stamps that are off the samples make accelerations noisy.
+F206 stamps_jitter info: The stamps jitter by {jitter:.2f ms}. {share:.0%} of the variance is
+  uneven sampling, the rest was removed WHY Stamps that are off the samples make accelerations
+  noisy.
 F207 samples_not_finite info: {count} samples that are not numbers were left out WHY A sensor or a
   bus fails at times.
 F208 stamps_repeated info: {count} samples with repeated or older stamps were left out WHY The same
@@ -242,29 +240,32 @@ F218 effort_steps: The effort of {joint} comes in steps of {step:.3g} MEANS Roun
   the same effort; averaging does not remove it.
 F219 periods_averaged info: The periods of {period:g} s were averaged WHY An average of periods has
   less noise.
-F221 efforts_held info: The efforts are commands that were held: they belong {delay:.2f ms} before
-  their stamps WHY A command counts from when it is set until the next one.
+F221 efforts_held info: The efforts are held commands: they acted {delay:.2f ms} before their
+  stamps WHY A command acts from when it is set until the next one.
 F222 delay_removed info: The efforts are {delay:.2f ms} ± {sigma:.2f ms} behind the positions: this
   delay is removed, see signals.time_offset WHY A delay looks like friction or inertia.
 F223 delay_too_long: The efforts are {delay:.2f ms} ± {sigma:.2f ms} behind the positions: too long
-  for a bus, so it is not removed DO Record both from one clock
+  for a bus, so it is not removed DO Record both from one clock WHY ^
 F224 joint_delay_removed: The effort of {joint} is {delay:.0f ms} ± {sigma:.0f ms} behind its
-  position, others {common:.0f ms}: its delay is removed DO Record all efforts from one clock
+  position, others {common:.0f ms}: its delay is removed DO Record all efforts from one clock WHY ^
 F225 joint_delay: The effort of {joint} is {delay:.0f ms} ± {sigma:.0f ms} behind its position,
   others {common:.0f ms}: its delay is not removed MEANS Its friction is doubtful DO Record all
-  efforts from one clock
+  efforts from one clock WHY ^
 F226 uncertain_times: The stamps jitter by {jitter:.2f ms}, and the times of the samples are known
-  to {left:.2f ms} only MEANS {parameter} may be off by {change:.2g} {unit} because of this,
+  only to {left:.2f ms} MEANS {parameter} may be off by {change:.2g} {unit} because of this,
   {ratio:.1f} times the effect of noise. σ includes it DO Record on a quiet machine, or give the
   process that reads the drives a real-time priority and a real-time kernel WHY An error of time is
   an error of velocity and acceleration.
-F227 long_recording info: A long recording: residuals and torques shown are of[[ {count}]] parts of
-  it, the fit is of all WHY Rows of a long recording do not fit into memory.
+F227 long_recording info: A long recording: the fit uses all of it, residuals and torques shown are
+  of[[ {count}]] parts WHY Rows of a long recording do not fit into memory.
 F228 logs_together info: {count} logs were identified together: {logs} WHY Logs add up where
   nothing but the motion differs.
 F230 effort_dead_zone: The effort of {joint} reads 0 below {least:.3g}, in {share:.1%} of the
-  samples: these are left out DO Record a motion that loads {joint} more WHY What reads 0 is not 0,
-  and would count as friction.
+  samples: these are left out DO Record a motion that loads {joint} more WHY Efforts that read 0
+  are not 0, and would look like friction.
+F239 clock_starved info: {share:.0%} of the samples have the stamp of the one before, from a clock
+  that lagged: their times follow from the motion, at {rate:.4g} Hz DO Use a lower real-time factor
+  WHY Velocities and positions show how much time lies between them.
 # F3: motion
 F301 hardly_moved: {joint} moved only {share:.0%} of the time DO Record a motion that moves it, or
   name it in robot.locked WHY Of a joint at rest, friction takes any value.
@@ -276,16 +277,16 @@ F303 beyond_limits error: {joint} was recorded from {low:.4g} to {high:.4g}, out
   {lower:.4g} to {upper:.4g} DO Check unit (rad, not degrees), calibration, zero and URDF WHY
   Positions in degrees, or of another zero, make every parameter wrong; a simulator stops at
   limits.
-F304 locked_without_efforts info: [[{joints} stood at {positions:.4g}]], without efforts beside
-  those of the others: taken as locked there WHY Gravity and inertia of the others depend on where
+F304 locked_without_efforts info: No efforts with those of the others: [[{joints}, which stood at
+  {positions:.4g}]], taken as locked there WHY Gravity and inertia of the others depend on where
   they are.
-F305 locked_though_moving: [[{joints} moved around {positions:.4g}]], without efforts beside those
-  of the others: taken as locked there DO Record them with the others, or at rest
-F306 joints_not_recorded: The recording lacks some joints. They count as locked at [[{joints}
-  {positions:.4g}]] DO If that is wrong, set robot.locked
+F305 locked_though_moving: No efforts with those of the others: [[{joints}, which moved around
+  {positions:.4g}]], taken as locked there DO Record them with the others, or at rest WHY ^
+F306 joints_not_recorded: The recording lacks some joints. They are taken as locked at [[{joints}
+  {positions:.4g}]] DO If that is wrong, set robot.locked WHY ^
 F307 stood_still info: {joint} stood at {position:.4g} and is not identified DO Let it move, if it
   should be WHY Of a joint at rest nothing can be identified.
-F308 moved_but_locked: {joint} moved from {low:.4g} to {high:.4g} but counts as locked DO Name it
+F308 moved_but_locked: {joint} moved from {low:.4g} to {high:.4g} but is taken as locked DO Name it
   in robot.joints, or record with it at rest WHY Its motion acts on the others.
 F309 names_alike: Joints of description and recording have names that are alike: [[{joints}
   and {recorded}]] DO If they are the same, rename them in the description WHY A joint without its
@@ -297,14 +298,14 @@ F401 effort_sign error: The effort of {joints} seems to have the opposite sign D
   its positive direction.
 F402 effort_gain error: The effort of {joint} is {factor:.4g} times what fits those of the other
   joints[[, as if it were in {unit}]] DO Set its robot.drive_gain to {gains:.3g}[[ (or multiply
-  that of {other} by {other_gain:.3g}: these data do not tell which)]]{tried} WHY One joint with a
+  that of {other} by {other_gain:.3g}: these data do not show which)]]{tried} WHY One joint with a
   wrong scale spoils the parameters of those that share links with it.
 F403 efforts_swapped error: The efforts of {joints} are exchanged DO In a table, name their columns
   the other way round. In a bag, correct the driver{tried} WHY Every parameter of both joints is
   wrong.
-F404 effort_scale error: Efforts do not fit the masses of the URDF: [[{joints} {factors:.3g}
-  times]] DO If the efforts are currents or in another unit, set robot.drive_gain to what turns
-  them into torques, about {gains:.3g}{tried} WHY A wrong unit scales masses, inertias and
+F404 effort_scale error: Efforts do not fit the masses of the URDF, measured / needed: [[{joints}
+  {factors:.3g}]] DO If the efforts are currents or in another unit, set robot.drive_gain to what
+  turns them into torques, about {gains:.3g}{tried} WHY A wrong unit scales masses, inertias and
   friction.
 F405 effort_unit error: The efforts are no torques: they are {factor:.2g} times what the masses of
   the URDF need ([[{joints} {factors:.3g}]]), as currents are MEANS Masses, inertias and friction
@@ -313,7 +314,7 @@ F405 effort_unit error: The efforts are no torques: they are {factor:.2g} times 
   masses of the URDF or set every robot.drive_gain to 1{tried} WHY A unit that is not N·m scales
   masses, inertias and friction.
 F406 effort_unit_of_log error: The efforts are {what} MEANS Parameters come out per {each} DO Give
-  the torque per {unit} of each joint, --units 'effort={unit}*0.12' for 0.12 N·m
+  the torque per {unit} of each joint, --units 'effort={unit}*0.12' for 0.12 N·m WHY ^
 F407 gravity_direction error: Gravity along ({direction:.2f}) in the frame of the base explains the
   efforts far better than robot.gravity does DO If the arm hangs, or stands on a wall or a slope,
   set robot.gravity to that{tried} WHY With a wrong gravity, every mass and centre of mass is
@@ -328,26 +329,11 @@ F410 beyond_effort_limit error: Efforts are far beyond the URDF's effort limits:
   {efforts:.3g} ({limits:.3g})]] MEANS Their unit or drive gain, or the limits, are not those of
   this robot DO Check units, robot.drive_gain and the limits WHY Drives peak at two to three times
   what they hold.
-F418 effort_magnitudes error: The efforts of {joints} come down to zero and never go below it DO
-  Record them with their sign; of a servo, its sign bit (docs/efforts.md) WHY Magnitudes look like
-  friction, and hold no gravity.
 F411 implausible_inertia error: Efforts and accelerations imply inertias of [[{joints}
   {inertias:.2g} (URDF: {expected:.2g})]] kg·m² (prismatic: kg) MEANS Their efforts or the times
   have another unit, the inertias of the URDF are not those of this robot, or the joints are
   elastic DO Check units, robot.drive_gain and the URDF WHY An inertia far from that of the links
   comes from a wrong unit, or from springs.
-F417 axis_reversed error: {joints} moves the other way round than in the URDF{instead} DO Multiply
-  the axis in the URDF by -1, check the position limits, which turn with it, and set
-  robot.drive_gain to {gains:.3g} there{tried} WHY Positions, efforts and URDF have to agree which
-  way is positive.
-F419 other_axis error: {joints} moves about or along another axis than in the URDF{instead} DO Set
-  its axis in the URDF to {axis}{tried} WHY Torques of all joints before it depend on that axis.
-F427 other_zero error: The positions of {joints} have another zero than in the URDF{instead} DO Add
-  {shift:+.3g} rad (m) to them, calibrate the joint, or turn its origin in the URDF{tried} WHY
-  Gravity and inertia of all joints before it depend on that position.
-F429 joints_exchanged error: Positions and efforts of {joints} are exchanged{instead} DO Exchange
-  their names where the log is written, or name the columns by --columns{tried} WHY Each joint is
-  then taken for another one.
 F412 effort_changed error: During the recording the scale of efforts changed: {changes} MEANS A
   gain, a filter or a drive has changed DO Identify the parts separately (--from, --to) WHY One set
   of parameters cannot stand for both parts.
@@ -363,26 +349,41 @@ F415 offset_changed error: During the recording the zero of efforts changed: {ch
 F416 payload_changed error: From {since:.1f} s on the last link carries another load[[, by about
   {mass:+.2g} kg,]] than before DO Identify the parts with and without it separately (--from, --to)
   WHY Masses of the last links are those of neither part.
+F417 axis_reversed error: {joints} moves the other way round than in the URDF{instead} DO Multiply
+  the axis in the URDF by -1, check the position limits, which turn with it, and set
+  robot.drive_gain to {gains:.3g} there{tried} WHY Positions, efforts and URDF have to agree which
+  way is positive.
+F418 effort_magnitudes error: The efforts of {joints} come down to zero and never go below it DO
+  Record them with their sign; of a servo, its sign bit (docs/efforts.md) WHY Magnitudes look like
+  friction, and lack gravity.
+F419 other_axis error: {joints} moves about or along another axis than in the URDF{instead} DO Set
+  its axis in the URDF to {axis}{tried} WHY Torques of all joints before it depend on that axis.
 F420 unexplained_coupling error: {unexplained}: a torque that follows speed and acceleration of
   {other} {explains} DO If one motor turns both joints, describe it in robot.couplings WHY {biased}
 F421 unexplained_spring error: {unexplained}: a torque that follows its own position {explains} DO
-  If a spring, a counterbalance or a cable acts on {joint}, add spring to its robot.friction
+  If a spring, a counterbalance or a cable acts on {joint}, add spring to its robot.friction WHY ^
 F422 unexplained_friction error: {unexplained}: another shape of friction {explains} DO Add one of
-  stiction, makkar, smooth_coulomb, root_viscous to robot.friction of {joint}
+  stiction, makkar, smooth_coulomb, root_viscous to robot.friction of {joint} WHY ^
 F423 unexplained_load_friction error: {unexplained}: friction that grows with the load {explains}
-  DO Add load_coulomb to robot.friction of {joint}
+  DO Add load_coulomb to robot.friction of {joint} WHY ^
 F424 unexplained_lag error: {unexplained}: a lag behind the model {explains} DO Record positions
-  and efforts with one clock, or add presliding to robot.friction of {joint}
+  and efforts with one clock, or add presliding to robot.friction of {joint} WHY ^
 F425 unexplained_motion error: {unexplained}: it follows the motion, but no friction, spring,
   coupling or delay explains it[[; {part:.0%} of it is from {start:.1f} to {stop:.1f} s]] DO [[If
   something touched the robot then, leave that time out by --to {start:.1f} or --from {stop:.1f}.
-  ]]Check effort sensor, URDF and what touches the robot
+  ]]Check effort sensor, URDF and what touches the robot WHY ^
 F426 unexplained_effort error: {unexplained}[[, {alone:.0%} where it is fitted alone]]: no sign,
   gain, exchange of columns, delay or direction of gravity explains it DO Compare joint axes and
   lengths of the URDF with the robot WHY {biased} A wrong length acts on every joint before it.
+F427 other_zero error: The positions of {joints} have another zero than in the URDF{instead} DO Add
+  {shift:+.3g} rad (m) to them, calibrate the joint, or turn its origin in the URDF{tried} WHY
+  Gravity and inertia of all joints before it depend on that position.
 F428 unexplained_steps error: {unexplained}: its position comes in steps that hide speeds below
   {speed:.2g} a second, and the sign of friction with them DO Move faster, or record a finer
   position WHY Where the sign of a speed is wrong, friction is.
+F429 joints_exchanged error: Positions and efforts of {joints} are exchanged{instead} DO Exchange
+  their names where the log is written, or name the columns by --columns{tried} WHY Each joint is
+  then taken for another one.
 F430 spring_not_shown: The torque of {joint} explains {explained:.0%} of its deflection of
   {deflection:.1e} rad, {parameter} = {stiffness:.3g} MEANS These data show no spring DO Take the
   joint out of robot.elastic.joints or improve its encoders WHY A stiffness from a deflection that
@@ -390,29 +391,25 @@ F430 spring_not_shown: The torque of {joint} explains {explained:.0%} of its def
 F432 second_encoder: {encoder} follows {joint} but deviates by up to {deflection:.2g} rad, in step
   with its effort (correlation {correlation:.2f}) MEANS {joint} is elastic DO Add it to
   robot.elastic.joints WHY Two encoders of a joint show its spring.
-F441 gravity_compensated error: The efforts hold no gravity, which the model counts MEANS The
-  driver compensates gravity before it publishes them DO Set robot.effort_kind, or --effort-kind,
-  to without_gravity{tried} WHY Every mass and centre of mass is wrong.
-F440 no_gravity info: The efforts hold no gravity: without it the model predicts within
-  {without:.1%}, with it within {with_gravity:.1%} DO If the driver removes gravity, set
-  robot.effort_kind to without_gravity, else to joint_torque WHY Some drivers compensate gravity
-  before they publish the effort.
-F445 model_not_chosen: No friction beyond viscous and Coulomb was looked for: {reason} DO Record
-  longer, or set identification.model to plain WHY What friction does at low speed or under load is
-  then an error of all parameters.
+F440 no_gravity info: The efforts lack gravity: residual without gravity {without:.1%}, with it
+  {with_gravity:.1%} DO If the driver removes gravity, set robot.effort_kind to without_gravity,
+  else to joint_torque WHY Some drivers compensate gravity before they publish the effort.
+F441 gravity_compensated error: The efforts lack gravity, the model has it MEANS The driver
+  compensates gravity before it publishes them DO Set robot.effort_kind, or --effort-kind, to
+  without_gravity{tried} WHY Every mass and centre of mass is wrong.
 F442 load_of_urdf: Friction that grows with the load uses the load that the URDF predicts, because
   the recording does not fit into memory DO Identify a part of it (--part) WHY Friction under the
   identified load is found by an iteration that needs all rows at once.
 F443 load_not_converged: The load of the friction did not converge in {steps} steps DO Leave
   load_coulomb out of robot.friction, or excite with more load WHY Friction that grows with the
   load is a product of parameters, found by iteration.
+F445 model_not_chosen: No friction beyond viscous and Coulomb was looked for: {reason} DO Record
+  longer, or set identification.model to plain WHY Other friction at low speed or under load then
+  biases all parameters.
 F450 inertial_incomplete: The inertial of {links} lacks a mass or a number of its inertia: parsers
   of URDFs leave it out DO Complete it WHY The initial parameters of these links are zero.
 F451 inertia_impossible: The inertia of {links} has a negative diagonal element, which no body has
-  DO Correct it WHY Initial parameters that no body has pull the result away.
-F454 limits_in_degrees: No joint of an arm has such limits: [[{joints} {limits}]] MEANS They seem
-  to be in degrees DO Give radians in the robot description, or in robot.lower, upper and velocity
-  WHY A motion that is designed by such limits runs into stops.
+  DO Correct it WHY Physically impossible initial parameters pull the result away.
 F452 angles_rounded info: Angles of {joints} were written as rounded multiples of π/2 and taken as
   exact DO Write more decimals in the URDF WHY Axes that are almost parallel give base parameters
   that no data can distinguish.
@@ -420,89 +417,90 @@ F453 masses_assumed: The URDF has no inertials: {mass:g} kg are shared out betwe
   their lengths MEANS Efforts of a motion to be run, and how standard parameters are shared between
   links, depend on them DO Set robot.mass to that of the data sheet, or write masses and inertias
   into the URDF WHY Base parameters and predicted torques do not depend on them.
-F470 servo_scale info: No effort was logged: torques are in proportion to the bodies of the robot
-  description MEANS If all bodies are 10 % heavier, then all torques are 10 % larger; ratios to the
-  stiffness stay as they are DO To fix the scale, record a second log with a mass that is known,
-  and name it by --known-mass WHY Commands and positions are the same for a robot twice as heavy
-  with servos twice as stiff.
+F454 limits_in_degrees: No joint of an arm has such limits: [[{joints} {limits}]] MEANS They seem
+  to be in degrees DO Give radians in the robot description, or in robot.lower, upper and velocity
+  WHY A motion that is designed by such limits runs into stops.
+F470 servo_scale info: No effort was logged: torques scale with the description's masses MEANS If
+  all bodies are 10 % heavier, then all torques are 10 % larger; ratios to the stiffness stay as
+  they are DO To fix the scale, record a second log with a mass that is known, and name it by
+  --known-mass WHY Commands and positions are the same for a robot twice as heavy with servos twice
+  as stiff.
 F471 servo_ratios info: Of {parameters}, the motion determines only their ratio to the stiffness:
   they have no value DO Move these joints against gravity, or with more of the arm behind them WHY
-  The weight and the inertia of bodies are what torques are measured by.
+  Torques are measured by the weight and inertia of bodies.
 F472 servo_undetermined: The motion does not determine {parameters}: they have no value DO Command
   faster and larger motions of these joints, that turn back and stop WHY What a motion does not
   show cannot be identified from it.
 F473 servo_not_saturated info: No torque limit shows: servos were asked for at most [[{joints}
   {torques:.3g}]] DO For a limit, command steps that are too fast to follow WHY A limit shows in
   positions only where it is reached.
-F474 servo_misfit: The model leaves more than noise of the positions: [[{joints} {shares:.0%} of
-  the tracking error]] DO Check the bodies of the description; stribeck or load_coulomb in
+F474 servo_misfit: Residuals exceed the noise of the positions: [[{joints} {shares:.0%} of the
+  tracking error]] DO Check the bodies of the description; stribeck or load_coulomb in
   robot.friction may be missing, and limits of the servo's speed or acceleration are not modelled
-  WHY What the model leaves out biases all parameters of a joint.
+  WHY Effects that the model lacks bias all parameters of a joint.
 F475 units_may_be_normalised: Positions and commands stay within -100 to 100, and reach
-  {largest:.4g}: they may be normalised, and count as {unit} DO If they are normalised, give the
-  calibration file of the robot by --calibration WHY LeRobot scales the range of each joint to -100
-  to 100 unless it is told to use degrees.
-F476 servo_gaps info: The log has {count} gaps or ends of episodes; {share:.0%} of its samples are
-  between two that are too near to each other DO Record without losses, and episodes of several
-  seconds WHY A stretch that is simulated does not reach over a gap.
+  {largest:.4g}: they may be normalised, and are taken as {unit} DO If they are normalised, give
+  the calibration file of the robot by --calibration WHY LeRobot scales the range of each joint to
+  -100 to 100 unless set to degrees.
+F476 servo_gaps info: The log has {count} gaps or ends of episodes; {share:.0%} of its samples lie
+  between gaps too close together DO Record without losses, and episodes of several seconds WHY A
+  stretch that is simulated does not reach over a gap.
 F477 servo_saturated info: Servos reach their torque limit: [[{joints} {limits:.3g}]] DO Command
   slower motions too, which show stiffness and damping WHY A servo at its limit follows no gains.
 F478 commands_faster info: Commands come at {commands:.3g} Hz, positions at {positions:.3g} Hz DO
-  Record positions as often as commands are sent WHY What happens between two positions is not
-  seen; each command acts from its own stamp all the same.
+  Record positions as often as commands are sent WHY Motion between two positions is not seen; each
+  command acts from its own stamp.
 # F5: parameters
 F501 smaller_than_sigma info: Smaller than their σ: [[{parameters} (%σ {percent:.0f})]]; the motion
-  does not tell them from zero WHY Such a parameter has an unknown sign; together they may still
-  predict well.
+  does not distinguish them from zero WHY Such a parameter has an unknown sign; together they may
+  still predict well.
 F502 methods_disagree: {method} and DIDIM disagree on {parameters} MEANS Noise of positions biases
   {method}. Wrong gains, delays or a slow control loop bias DIDIM DO Compare the residuals of both
   in the report WHY Both are unbiased where their assumptions hold.
 F503 not_physical: {robot}: identified.urdf leaves a residual of {residual:.3p}, the base
-  parameters {base:.3p}: bodies and friction that can exist leave at least {attainable:.3p} MEANS
-  The link or drive of '{joint}' is the cause: without its constraints {without:.3p} would be left
-  DO Check the effort and the friction of that joint WHY A simulator needs bodies that can exist;
-  prediction does not.
-F505 near_description: The motion tells too little of {parameters}: they stay near the values of
-  the robot description. The dry friction of a joint that never slips is what holds it DO Excite
-  these joints more to identify them WHY What the motion does not show comes from the description.
+  parameters {base:.3p}: physically possible bodies and friction leave at least {attainable:.3p}
+  MEANS The link or drive of '{joint}' is the cause: without its constraints the residual would be
+  {without:.3p} DO Check the effort and the friction of that joint WHY A simulator needs physically
+  possible bodies; prediction does not.
+F505 near_description: The motion does not determine {parameters} well: they stay near the values
+  of the robot description. If a joint never slips, its dry friction is its holding torque DO
+  Excite these joints more to identify them WHY What the motion does not show comes from the
+  description.
 F506 payload_uncertain: The mass, {mass:.3g} ± {sigma:.2g} kg, is too small against its σ DO Check
   {advice}, take a heavier body, or a motion against gravity WHY A payload is the difference of two
   identifications.
-F507 payload_not_told: The motion does not tell {parameters} apart (σ is infinite), and so not
+F507 payload_not_told: The motion does not distinguish {parameters} (σ is infinite), and so not
   {central} DO Use a motion in which the joints up to {joint} turn the payload about more
   directions, if these matter WHY A wrist that turns about one axis shows one inertia only.
-F508 payload_impossible: No body can have the parameters that fit best: these are of the nearest
-  one that can exist, up to {distance:.1f} σ away DO [[Check {advice}, and the robot
-  description]][[Record longer for more exact {inexact}]] WHY Noise, or a wrong model, lies between
-  both.
+F508 payload_impossible: The best fit is not physical: this is the nearest physical body, up to
+  {distance:.1f} σ away DO [[Check {advice}, and the robot description]][[Record longer for more
+  exact {inexact}]] WHY Noise, or a wrong model, lies between both.
 # F6: result
-F601 exact_fit: The model leaves hardly anything of the effort of [[{joints} ({residuals:.2p})]],
-  which has less noise than any sensor ({least:.1p}) MEANS They look like computed efforts DO
-  Record measured efforts WHY Efforts that are computed from a model give that model's parameters,
-  not the robot's.
+F601 exact_fit: Residual and noise of [[{joints} ({residuals:.2p})]] are smaller than those of any
+  sensor ({least:.1p}) MEANS They look like computed efforts DO Record measured efforts WHY Efforts
+  that are computed from a model give that model's parameters, not the robot's.
 F602 no_dissipation: The friction of {joint} does not dissipate from {low:.3g} to {high:.3g}
   {length}/s: between {start:.3g} and {stop:.3g} {length}/s it pushes with {torque:.2g} ±
   {sigma:.1g} {unit} MEANS Do not use its friction law at these speeds DO Take its plain equivalent
   (plain_friction in parameters.yaml), or record more of these speeds WHY A simulation with
   friction that gives energy is unstable.
-F604 logs_far_apart: The logs do not agree, so much of their efforts is left unexplained: [[{logs}
-  {shares:.0%} (alone {own:.0%})]] DO Identify apart what had another tool, temperature or robot
-  WHY One set of parameters cannot stand for several robots.
-F605 logs_agree info: The logs agree within their σ: p = {p:.2g} by Cochran's Q of each parameter,
-  with Holm's correction, least on {parameter} WHY Parameters that repeat from log to log are those
-  of the robot.
+F604 logs_far_apart: The logs disagree; unexplained share of their efforts: [[{logs} {shares:.0%}
+  (alone {own:.0%})]] DO Identify apart what had another tool, temperature or robot WHY One set of
+  parameters cannot stand for several robots.
+F605 logs_agree info: The logs agree within their σ: p = {p:.2g}, least for {parameter} (Cochran's
+  Q test, Holm) WHY Parameters that repeat from log to log are those of the robot.
 F606 logs_disagree: The logs disagree, most on {parameter} ([[{logs} {values:.4g} ±
-  {sigmas:.2g}]]): p = {p:.2g} by Cochran's Q of each parameter, with Holm's correction DO Look for
-  what differs in {outlier}: temperature, tool or wear WHY σ of logs that differ is too small.
+  {sigmas:.2g}]]): p = {p:.2g} (Cochran's Q test, Holm) DO Look for what differs in {outlier}:
+  temperature, tool or wear WHY σ of logs that differ is too small.
 F607 agreement_not_tested info: Too few of the logs determine all parameters to test whether they
   agree WHY The test needs an estimate from each log.
 F610 effort_not_predicted: {residual:.0%} of the effort of {joint} is not predicted MEANS No factor
   and no zero explains it DO Check whether payload, temperature or delay changed, and whether
   units, signs and parameters belong to this robot WHY The model does not stand for this recording.
-F611 effort_scaled: {residual:.0%} of the effort of {joint} is not predicted: what was measured is
-  {factor:.3g} times the prediction DO Check its unit, or divide its robot.drive_gain by
+F611 effort_scaled: {residual:.0%} of the effort of {joint} is not predicted: the measured effort
+  is {factor:.3g} times the prediction DO Check its unit, or divide its robot.drive_gain by
   {factor:.3g}{tried} WHY The unit or the gain of the effort is another one.
-F612 effort_shifted: {residual:.0%} of the effort of {joint} is not predicted: what was measured
+F612 effort_shifted: {residual:.0%} of the effort of {joint} is not predicted: the measured effort
   differs from the prediction by a constant {offset:+.3g} DO Check the zero of its sensor{tried}
   WHY The zero of the sensor is another one.
 F620 loop_slow: {joint}: ω_n of its loop is {omega:.3g} rad/s, only {ratio:.2g} times the bandwidth
@@ -514,7 +512,7 @@ F621 motion_doubtful: {joint}: the simulated motion deviates from the measured o
   The simulated loop lags as the measured one does where gains are right.
 F622 motion_wrong error: {joint}: the simulated motion deviates from the measured one by
   {ratio:.2g} times the tracking error MEANS Its parameters are not trustworthy DO Compare control
-  law and gains of identification.replay, or of the recording, with those of the robot
+  law and gains of identification.replay, or of the recording, with those of the robot WHY ^
 F623 torque_unexplained: {residual:.0%} of the torque stays unexplained DO Compare control law and
   gains of identification.replay, or of the recording, and robot.drive_gain with those of the robot
   WHY The right control law leaves far less.
@@ -523,8 +521,8 @@ F624 not_converged: {method} has not converged, its result is that of the last s
   in the report WHY Parameters that still change are not determined.
 F625 steps_shortened info: Some steps of {method} were shortened DO Check its convergence in the
   report WHY A full step would have made the simulation worse.
-F626 reference_instruments info: The instruments come from the recorded reference, not from a
-  simulation: {reason} WHY Instruments of a simulation correlate more with the motion.
+F626 reference_instruments info: Method iv used the recorded reference, not a simulated motion:
+  {reason} WHY A simulated motion is nearer to the real one.
 F627 nothing_to_compare: DIDIM has no result to compare with: {reason} DO If the comparison is not
   needed, use method 'wls' WHY Two methods with different assumptions check each other.
 F630 no_report: There is no report: {reason} WHY The report has the plots that show why a joint is
@@ -539,7 +537,7 @@ F702 slow_motion info: {phase} ran at {speed:.0%} of the planned speed, by the s
 F703 speed_changed info: {phase} ran at {low:.0%} to {high:.0%} of the planned speed, by the speed
   scaling, so its periods differ WHY Periods that differ cannot be averaged, and inertias are known
   better at full speed.
-F704 gains_changed: The gains of {joints} were changed during the recording, and nobody knows when
+F704 gains_changed: The gains of {joints} were changed during the recording, at an unknown time
   MEANS No method uses them DO For DIDIM, record with gains that stay WHY DIDIM simulates the
   controller with its gains.
 # F8: design of a motion
@@ -547,9 +545,6 @@ F801 designed_columns info: The motion is designed for {count} columns: {which} 
   excites the parameters of these columns.
 F802 search_stopped info: The search was stopped before its end: the same seed may give another
   trajectory WHY A longer search excites more.
-F815 known_before info: By the σ of the parameters alone, the expected error on working motions
-  falls from {before:.2p} to {after:.2p} with this motion WHY What the model leaves out adds to it,
-  and no motion reduces that.
 F803 convex_hulls info: {count} meshes are replaced by their convex hulls WHY A hull is larger than
   its mesh: distances are smaller than those of the robot.
 F804 boxes info: Meshes of {bodies} are too fine, or flat: boxes replace them WHY A box is larger
@@ -562,7 +557,7 @@ F806 overlapping: Not checked for collisions, because their shapes overlap in ma
 F807 arm_hangs info: No ground is set, the arm seems to hang ({reason}) DO If there is one, set
   excitation.workspace.ground WHY Without a ground, the motion may reach the floor.
 F808 no_room_above_ground info: No ground is set: no pose is free above {height:g} m, the arm may
-  hang DO If there is one, set excitation.workspace.ground
+  hang DO If there is one, set excitation.workspace.ground WHY ^
 F809 followers_stand_still: {joints} follow joints of the arm, and stand still in the model: how
   they move is not in the checks of a motion DO Keep clear of them WHY They may hit something.
 F810 self_collision_unchecked: Self-collision is not checked DO Set
@@ -574,7 +569,10 @@ F812 masses_unchecked: The masses of the links are assumed, and the check of eff
 F813 no_collision_geometry: The description has no collision geometry: self-collision is not
   checked DO Give the links collision geometry WHY The motion may bring links together.
 F814 collision_geometry_unreadable: The collision geometry cannot be read ({reason}):
-  self-collision is not checked DO Set excitation.workspace.mesh_folders
+  self-collision is not checked DO Set excitation.workspace.mesh_folders WHY ^
+F815 known_before info: The expected error from parameter σ on working motions falls from
+  {before:.2p} to {after:.2p} with this motion WHY Model errors add to it, and no motion reduces
+  them.
 F816 positions_unchecked: The description has no position limits of {joints}, which are not of the
   type continuous: their stops are not checked DO Set robot.lower and robot.upper, or correct the
   type WHY The motion may run into a stop.
@@ -583,8 +581,8 @@ F820 badly_conditioned error: The normalised condition number is {condition:.3g}
   parameters far where columns are nearly dependent.
 F821 search_too_short error: The search was stopped after {evaluations} evaluations for {variables}
   variables DO Raise excitation.time_limit WHY Such a search has not looked in every direction.
-F822 nothing_validates error: There is no trajectory that validates: {reason} DO Loosen the limits,
-  or set excitation.validation.kind to none WHY Without another motion, nothing shows how well the
+F822 nothing_validates error: No validation trajectory was found: {reason} DO Loosen the limits, or
+  set excitation.validation.kind to none WHY Without another motion, nothing shows how well the
   model predicts.
 # F9: fleets; 'type' and 'robot' name the robot
 F901 inverted_effort error: The effort of {joint} has the opposite sign of the others ({gain:.2f}
@@ -641,6 +639,7 @@ F1207 other_controllers error: There is no controller '{controller}', but {other
   sent.
 F1208 no_controller error: There is no controller '{controller}', nobody serves
   follow_joint_trajectory DO Load and activate a joint_trajectory_controller, or set --namespace
+  WHY ^
 F1209 no_path_tolerance: '{controller}' has no path tolerance for {joints}, so that the robot runs
   on when its states freeze DO Set constraints.{joint}.trajectory and so on (docs/safety.md) WHY
   Path tolerances alone stop a robot whose states no client can trust.
@@ -653,7 +652,7 @@ F1211 stops_at_once info: '{controller}' holds at once when a motion is cancelle
   fault.
 F1212 no_deceleration: '{controller}' is to brake along a ramp and has no deceleration for
   {joints}, so that it holds at once DO Set constraints.{joint}.max_deceleration_on_cancel and so
-  on WHY The controller brakes only where it knows one of every joint.
+  on WHY The controller brakes only if every joint has one.
 F1213 starts_at_last_command info: '{controller}' begins at its last command when it is activated
   DO Set set_last_command_interface_value_as_state_on_activation to false WHY A robot that was
   moved meanwhile jumps back.
@@ -664,8 +663,7 @@ F1215 ends_in_motion info: '{controller}' accepts motions that do not end at res
   allow_nonzero_velocity_at_trajectory_end to false WHY It holds the last velocity as its reference
   after the end.
 F1216 waits_for_goal info: '{controller}' waits without an end for {joints} to reach a goal DO Set
-  constraints.goal_time, in seconds WHY A motion that ends beside its goal is never reported as
-  ended.
+  constraints.goal_time, in seconds WHY A motion that misses its goal is never reported as ended.
 F1217 uneven_updates: '{controller}' is to update at {update:g} Hz, controller_manager at
   {manager:g} Hz DO Set update_rate to {better:g} WHY A rate that does not divide is not kept, and
   DIDIM replays the one that was named.
@@ -675,9 +673,9 @@ F1218 unbearable_gains error: The bodies that Gazebo simulates, without rotor in
 F1301 didim_possible ok: Possible, with effort commands and gains WHY DIDIM replays the law that
   makes the effort.
 F1302 didim_gains info: DIDIM lacks the gains of {joints} DO Set them in the controller, or
-  identify by wls
+  identify by wls WHY ^
 F1303 didim_commands info: DIDIM needs effort commands, '{controller}' commands {interfaces} DO
-  Identify by wls, which needs positions and efforts only
+  Identify by wls, which needs positions and efforts only WHY ^
 F1401 no_manager info: No controller_manager is heard, the states of hardware and other controllers
   are not checked WHY Simulators and some drivers have none.
 F1402 manager_unanswered info: Hardware and other controllers are not checked, {reason} DO Look at
@@ -690,9 +688,9 @@ F1405 hardware_active ok: {hardware} active WHY The drives follow their controll
 F1406 broadcaster_inactive: '{controller}', which publishes joint states, is '{state}' DO Activate
   it: 'ros2 control switch_controllers --activate {controller}' WHY Without joint states no session
   runs.
-F1407 gazebo_friction info: Gazebo gives the dry friction of [[{joints} {factors:.2g} times]] the
-  description's value DO Compare identified values with these, not with the description WHY DART
-  takes joint damping and dry friction into a step in two ways (docs/studies/real_stacks.md).
+F1407 gazebo_friction info: Gazebo's dry friction / the description's: [[{joints} {factors:.2g}]]
+  DO Compare identified values with these, not with the description WHY DART takes joint damping
+  and dry friction into a step in two ways (docs/studies/real_stacks.md).
 F1501 malformed_states: {count} joint states name a joint twice or lack values DO See who publishes
   them ({nodes}) WHY They are left out of every recording.
 F1502 joints_lacking error: The joint states lack {joints}, they name {published} DO Let the
@@ -702,15 +700,15 @@ F1503 states_silent error: '{topic}' is silent though {nodes} publishes it DO Ac
   joint_state_broadcaster ('ros2 control list_controllers') WHY Without joint states no session
   runs.
 F1504 no_states error: Nobody publishes '{topic}'[[, there is {others}]] DO Start the
-  joint_state_broadcaster, remap its topic, or set --namespace
-F1505 no_velocity info: The joint states hold no velocity: positions are differentiated, only
+  joint_state_broadcaster, remap its topic, or set --namespace WHY ^
+F1505 no_velocity info: The joint states have no velocity: positions are differentiated, only
   effort controllers need it WHY Measured velocities are not needed for an identification.
 F1506 not_a_number error: {quantity} of {joints} is not a number DO Check the sensor and the
   {quantity} state interface WHY A joint without numbers cannot be identified.
 F1507 states_frozen: Positions, velocities and efforts never change by a single bit DO Let the
   robot move: if they stay so, the hardware repeats old states WHY Sensors have noise.
 F1508 joints_frozen info: Position and velocity of {joints} never change by a single bit, those of
-  the others do DO Let it move: if they stay so, its encoder has failed
+  the others do DO Let it move: if they stay so, its encoder has failed WHY ^
 F1509 rival_publishers: {count} publishers send the same joints on '{topic}' ({nodes}) DO Remap or
   end all but the joint_state_broadcaster WHY Their stamps and values mix.
 F1601 zero_stamps error: {zero} of {count} stamps are zero DO Let the publisher stamp its messages
@@ -759,12 +757,13 @@ F1808 no_weight info: No joint bears a weight that would show sign and unit of i
 F1809 efforts_beyond_weight: Efforts at rest are more than weight and friction, {weights} DO Set
   the zero of their sensors, and see that the arm touches nothing WHY A zero that is off looks like
   gravity.
-F1810 efforts_without_weight: Efforts at rest hold no weight, {weights} DO Set robot.effort_kind:
+F1810 efforts_without_weight: Efforts at rest lack the weight, {weights} DO Set robot.effort_kind:
   without_gravity if the driver subtracts it (docs/efforts.md) WHY Some drivers subtract gravity.
 F1811 efforts_unlike_weight: Efforts at rest do not fit the weight, {weights} DO Check their unit,
   robot.drive_gain, the payload, and the masses of the description WHY A wrong unit scales masses,
   inertias and friction.
-F1812 efforts_like_weight ok: Agree at rest with the weight, {weights} WHY Sign and unit are right.
+F1812 efforts_like_weight ok: Efforts at rest fit the weight, {weights} WHY Sign and unit are
+  right.
 F1813 efforts_opposite: Efforts at rest are opposite to the weight, {weights} DO Set its
   robot.drive_gain to -1[[, or robot.gravity if the {arm} hangs]] WHY Positive efforts have to
   accelerate a joint in its positive direction.
@@ -772,7 +771,7 @@ F1901 description_unusable error: {reason} DO Correct the robot description WHY 
   nothing can be planned or identified.
 F1902 no_description error: [[Nobody publishes '{topic}']][['{empty}' holds nothing though {nodes}
   publishes it]], and no robot.urdf is configured DO Start robot_state_publisher, or give --config
-  with robot.urdf
+  with robot.urdf WHY ^
 F1903 configured_description info: Nothing on '{topic}', the configured robot.urdf is taken WHY
   Both should be of the same robot.
 F1904 no_limit: There is no {limit} limit of {joints} DO Set robot.{limit} WHY A motion is planned
@@ -798,7 +797,7 @@ F2102 disk_space ok: {free:.1f} GB are free for '{folder}' DO [[Make room, or se
 
 def _read_table() -> Iterator[Code]:
     """Yield the codes of the table, whose rows go on in indented lines."""
-    row = re.compile(r'(\w+) (\w+)(?: (\w+))?: (.*?)(?: MEANS (.*?))?(?: DO (.*?))?(?: WHY (.*))?')
+    row = re.compile(r'(\w+) (\w+)(?: (\w+))?: (.*?)(?: MEANS (.*?))?(?: DO (.*?))? WHY (.*)')
     why = ''
     for text in re.findall(r'^F.*(?:\n .*)*', _TABLE, re.MULTILINE):
         match = row.fullmatch(' '.join(text.split()))
@@ -808,7 +807,7 @@ def _read_table() -> Iterator[Code]:
             if shared != 'tried':  # which is no part of the sentence in a list of all codes
                 texts = [each.replace(f'{{{shared}}}', template) for each in texts]
         seen, means, remedy, own = texts
-        why = own or why
+        why = why if own == '^' else own
         yield Code(code, name, Severity[severity.upper() or 'WARNING'], seen, why, means, remedy)
 
 

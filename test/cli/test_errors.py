@@ -116,7 +116,7 @@ def test_missing_things_are_named(run, record, config, tmp_path):
     sentence(run('identify', path, '-c', config('none.urdf')), 'none.urdf', 'no such file')
     code, out, _ = run('identify', path, '-c', config('tx40.urdf'), '-o', tmp_path / 'out')
     assert code == EXIT_UNUSABLE  # of noise
-    assert 'They count as locked at joint_3 0, joint_4 0' in unwrapped(out)
+    assert 'They are taken as locked at joint_3 0, joint_4 0' in unwrapped(out)
     sentence(run('identify', path, '-c', config(robot={'jonits': []})), "'robot.jonits'")
     sentence(run('identify', path, '-c', config(robot={'name': 3})), "'robot.name'", 'str')
     sentence(run('identify', path, '-c', config(), '--method', 'magic'), 'use one of auto, ols')

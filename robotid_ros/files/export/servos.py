@@ -58,7 +58,7 @@ def servo_model(
     results = Results(
         robot.name, 'commands', '', robot.joints, (), (), (), plain_friction=friction
     )  # fmt: skip
-    notes = ['identified from commands and positions: torques are in proportion to the bodies']
+    notes = ['identified from commands and positions: torques scale with the masses']
     if ('delay', '') in known:
         notes.append(
             f'commands act {known["delay", ""]:.4g} s late, which is not in this file: hold them '
