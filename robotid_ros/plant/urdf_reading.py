@@ -17,6 +17,7 @@ MOMENTS = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
 MIN_MASS, MIN_INERTIA = 1e-9, 1e-12
 # Relative error of an inertia that rounding in a URDF explains.
 INERTIA_TOLERANCE = 1e-6
+POINT = 1e-4  # radius of gyration that no link is below: its moments are rounding errors [m]
 
 
 def pseudo_inertia(mass: float, com: Array, inertia: Array) -> Array:
@@ -50,7 +51,8 @@ def make_consistent(pseudo: Array) -> tuple[Array, float]:
     mass, com, inertia = inertial_at_com(pseudo)
     second = 0.5 * np.trace(inertia) * np.eye(3) - inertia
     values, vectors = np.linalg.eigh(second)
-    error = float(max(0.0, -values[0]) / max(np.abs(values).sum(), 1e-300))
+    size = max(np.abs(values).sum(), mass * POINT**2, 1e-300)
+    error = float(max(0.0, -values[0]) / size)
     if error == 0.0:
         return pseudo, 0.0
     second = vectors * np.maximum(values, 0.0) @ vectors.T

@@ -188,6 +188,14 @@ def test_a_last_link_without_mass_becomes_a_small_body():
     assert is_physical(own_bodies(repaired)[link] * 1e3)
 
 
+def test_rounding_errors_of_a_point_mass_are_not_named():
+    urdf, zero = (URDF / 'scara.urdf').read_text(), 'ixx="0" ixy="0" ixz="0" iyy="0" iyz="0"'
+    for izz, count in (('-5e-20', 0), ('-5e-6', 1)):
+        body = f'<inertia {zero} izz="{izz}"/>'
+        point = re.sub('<inertia .*?/>', body, urdf, count=1, flags=re.DOTALL)
+        assert len(repair_inertials(point)[1]) == count
+
+
 def test_nothing_is_replaced_unasked(run, tmp_path):
     path = tmp_path / 'arm.yaml'
     path.write_text('precious')

@@ -39,7 +39,7 @@ DESCRIPTIONS = {
     'kind': ('type="revolute"', 'type="revolut"'),
     'number': ('<mass value="', '<mass value="nan" x="'),
     'turned': ('lower="-', 'lower="9'),
-    'effort': ('effort="40.0"', 'effort="-40.0"'),
+    'effort': ('effort="40.0"', 'effort="forty"'),
     'double': ('joint name="joint_2"', 'joint name="joint_1"'),
     'table': ('</robot>', '<link name="table"/></robot>'),
     'closed': (
@@ -204,7 +204,7 @@ identify zero.mat -c arm.yaml | export it again
 identify log.zip -c arm.yaml | unpack it
 identify loop.csv -c arm.yaml | it is a link to a file that is missing
 identify log.csv ./log.csv -c arm.yaml | give each recording once
-init effort.urdf | make it positive
+init effort.urdf | is 'forty': it must be a number
 identify raw.mcap -c arm.yaml | {NO_BAG}
 identify empty.mcap -c arm.yaml | record again
 identify empty.npz -c arm.yaml | record again

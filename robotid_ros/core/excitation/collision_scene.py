@@ -33,7 +33,7 @@ FREE_PART = 50  # configurations at once: a motion that is not free is often fou
 # The penalty begins at this clearance, so that the search turns before bodies touch, and becomes
 # linear this much below it [m].
 PENALTY_CLEARANCE, PENALTY_UNIT = 0.004, 0.01
-FLAT = 1e-6  # thickness of a mesh over its length, below which it has no hull
+FLAT = 1e-6  # thickness of a mesh over its length, below which it is flat
 TOUCHING = 1e-9  # points nearer than this do not give the direction between them [m]
 
 
@@ -112,13 +112,18 @@ def _link_geometry(
     robot: Robot, model: Any, settings: Workspace
 ) -> tuple[Any, tuple[Finding, ...], dict[str, Finding]]:
     lacking, folders = finding('no_collision_geometry'), list(settings.mesh_folders)
-    geometry = None
+    geometry, meshes = None, list[Any]()
     # A checkout need not have the name of its package: its meshes are below one of the folders.
     for text in (robot.urdf, _PACKAGE.sub('"', robot.urdf)) if '<collision' in robot.urdf else ():
         try:
-            geometry = pin.buildGeomFromUrdfString(
+            read = pin.buildGeomFromUrdfString(
                 model, text, pin.GeometryType.COLLISION, package_dirs=folders
             )
+            meshes = [b for b in read.geometryObjects if hasattr(b.geometry, 'buildConvexHull')]
+            for body in meshes:
+                if not np.isfinite(body.geometry.vertices()).all():
+                    raise ValueError(f'a vertex of {body.meshPath} is no number')
+            geometry = read
             break
         except (ValueError, RuntimeError) as error:
             if text is robot.urdf:
@@ -132,12 +137,10 @@ def _link_geometry(
             for place in (*places, (tool.name, tool.parentJoint, tool.placement)):
                 geometry.addGeometryObject(pin.GeometryObject(*place, shapes.Sphere(BALL_RADIUS)))
         return geometry, (), {'collision_geometry': lacking}
-    meshes = [b for b in geometry.geometryObjects if hasattr(b.geometry, 'buildConvexHull')]
     boxes = []
     for body in meshes:
         points, hull = body.geometry.vertices(), None
-        spread = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
-        if spread[-1] > FLAT * spread[0]:  # else Coal crashes
+        if not is_flat(points):  # else Coal crashes
             # It cannot hold more than 255 neighbours of a vertex, as in the fans of finely meshed
             # discs.
             with suppress(RuntimeError):
@@ -145,15 +148,22 @@ def _link_geometry(
                 hull = body.geometry.convex
         if hull is None:
             boxes.append(body.name)
-            body.geometry.computeLocalAABB()
-            box = body.geometry.aabb_local
-            body.placement = body.placement * pin.SE3(np.eye(3), 0.5 * (box.min_ + box.max_))
-            hull = shapes.Box(*(box.max_ - box.min_))
+            lower, upper = points.min(axis=0), points.max(axis=0)
+            body.placement = body.placement * pin.SE3(np.eye(3), 0.5 * (lower + upper))
+            hull = shapes.Box(*(upper - lower))
         body.geometry = hull
     hulls = len(meshes) - len(boxes)
     notes = [finding('convex_hulls', count=hulls)] if hulls else []
     notes += [finding('boxes', bodies=boxes)] if boxes else []
     return geometry, tuple(notes), {}
+
+
+def is_flat(points: Array) -> bool:
+    """Return whether points (N, 3) lie in a plane, or are no numbers: they have no hull."""
+    if len(points) < 4 or not np.isfinite(points).all():
+        return True
+    spread = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
+    return bool(spread[-1] <= FLAT * spread[0])
 
 
 def _link_name(body: Any) -> str:

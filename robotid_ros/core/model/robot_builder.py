@@ -196,11 +196,8 @@ def build_model(root: ElementTree.Element) -> Any:
                 limit = ElementTree.SubElement(joint, 'limit')
             limit.attrib = {'effort': UNLIMITED, 'velocity': UNLIMITED, **limit.attrib}
             for key in ('effort', 'velocity'):
-                if limit.attrib[key].lstrip().startswith('-'):
-                    raise ModelError(
-                        f'the {key} limit of joint {joint.get("name")} is {limit.attrib[key]} in '
-                        'the robot description: make it positive'
-                    )
+                if limit.attrib[key].lstrip().startswith('-'):  # which some write for none
+                    limit.attrib[key] = UNLIMITED
             if joint.get('type') == 'continuous':
                 joint.set('type', 'revolute')
                 limit.attrib |= {'lower': f'-{UNLIMITED}', 'upper': UNLIMITED}
@@ -367,7 +364,8 @@ def _limits(chosen: list[ElementTree.Element], settings: RobotSettings) -> Limit
         values = np.full(len(chosen), bound)
         if name in LARGEST:
             values = _attribute(chosen, 'limit', name, bound)
-            none = continuous & (name in ('lower', 'upper')) | (np.abs(values) >= LARGEST[name])
+            ends = name in ('lower', 'upper')
+            none = (np.abs(values) >= LARGEST[name]) | (continuous if ends else values < 0.0)
             values = np.where(none, bound, values)
         found[name] = frozen(_given(settings, name, values))
     limits = Limits(**found)

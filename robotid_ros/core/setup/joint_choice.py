@@ -21,7 +21,7 @@ MIN_DESCRIBED = 0.5
 # others: a camera on the forearm does not end an arm, a head or a second arm does.
 MIN_CONTINUATION, MAX_SIDE_BRANCH = 3, 1
 # Names of the link where a tool is held.
-_TOOL = re.compile(r'(^|_)(tool|tool0|tcp|ee|eef|end_effector|flange)(_|$)', re.IGNORECASE)
+_TOOL = re.compile(r'(^|_)(tool|tool0|tcp|ee|eef|end_effector|flange|grasp)(_|$)', re.IGNORECASE)
 MIN_ARM = 3  # driven joints in series that may be an arm, or a leg, and are worth naming
 MAX_WHEEL = 2  # driven joints of a wheel with its caster
 # Names decide only where the tree does not: a last joint that may be all of a gripper, and the one

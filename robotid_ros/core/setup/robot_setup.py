@@ -64,10 +64,13 @@ def find_start(
     largest = shares.max(axis=1)
     held = largest <= 1.0
     if not held.any():
-        joint = robot.joints[int(np.argmax((shares > 1.0).mean(axis=0)))]
+        j = int(np.argmax((shares > 1.0).mean(axis=0)))
+        limit, unit = robot.limits.effort[j], 'N' if robot.prismatic[j] else 'N·m'
+        needed = np.median(shares[np.isfinite(shares[:, j]), j]) * limits.effort[j]
         raise TrajectoryError(
-            f'the effort limit of {joint} cannot hold the arm in any of {len(shares)} poses: '
-            'correct it, or the masses of the description, or leave the joint out (robot.joints)'
+            f'the effort limit of {robot.joints[j]}, {limit:.3g} {unit}, holds the arm in none of '
+            f'{len(shares)} poses, half of which need more than {needed:.3g} {unit}: correct it, '
+            'or the masses of the description, or leave the joint out (robot.joints)'
         )
     for most in (HELD_SHARE, 1.0):
         asked = np.flatnonzero(largest <= most)

@@ -23,6 +23,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
+from ...core.excitation.collision_scene import is_flat
 from ...exceptions import FileError, RobotIdError, shortened
 from ...plant.urdf_reading import JOINT_TYPES, MOMENTS, principal_inertia
 from ..atomic import file_errors
@@ -32,6 +33,7 @@ from .identified_model import IdentifiedModel, ROTORS, SERVOS, SPRINGS
 
 PACKAGE = 'package://'
 MESHES = ('.stl', '.obj', '.msh')  # that MuJoCo reads
+FACET = np.dtype([('normal', '<f4', 3), ('corners', '<f4', (3, 3)), ('attribute', '<u2')])
 # MuJoCo's own [s]. Its dry friction is a soft constraint: at low speeds it is too small, and its
 # direction is that of ddq + 2/T dq, T the first of `solreffriction`. With the shortest T that is
 # stable, two steps, a joint has to turn round within one step for a wrong direction; with the
@@ -57,8 +59,8 @@ def mjcf(model: IdentifiedModel, folders: Sequence[str | Path] = ()) -> tuple[st
             found.setdefault(key, (f'{path.stem}_{len(found)}', path))
     if missing:
         notes.append(
-            f'meshes that were not found, or are no binary {", ".join(MESHES)}, are left out: '
-            f'{shortened([*missing])}; --mesh-folder names the folders of their packages'
+            f'meshes that were not found, are flat, or no binary {", ".join(MESHES)}, are left '
+            f'out: {shortened([*missing])}; --mesh-folder names the folders of their packages'
         )
     collides = {link for link, own in shapes.items() if not all(shape.visual for shape in own)}
     around = [body for body in bodies if body.parent == 0 and collides & bodies[0].links.keys()]
@@ -89,10 +91,13 @@ def _find_mesh(uri: str, folders: Sequence[str | Path]) -> Path | None:
     path = next((place.absolute() for place in places if place.is_file()), None)
     if path is None or path.suffix.lower() != '.stl':
         return path if path and path.suffix.lower() in MESHES else None
-    with file_errors(path), path.open('rb') as stream:
-        count = np.frombuffer(stream.read(84)[80:], '<u4')
-    # Of STL it takes the binary kind.
-    return path if len(count) == 1 and path.stat().st_size == 84 + 50 * int(count[0]) else None
+    with file_errors(path):
+        content = path.read_bytes()
+    # Of STL it takes the binary kind, and no flat ones.
+    if len(content) != 84 + FACET.itemsize * int.from_bytes(content[80:84], 'little'):
+        return None
+    corners = np.frombuffer(content, FACET, offset=84)['corners'].reshape(-1, 3)
+    return None if is_flat(corners.astype(float)) else path
 
 
 WORLD, JOINT_SUFFIX = 'world', '_joint'

@@ -125,6 +125,14 @@ def test_a_mesh_that_is_too_fine_or_flat_is_as_far_away_as_its_box(height, tmp_p
         np.testing.assert_allclose(meshed._distances(q), plain._distances(q), atol=1e-5)
 
 
+def test_a_vertex_that_is_no_number_leaves_bodies_unchecked(tmp_path):
+    text = meshes(tmp_path / 'meshes', 'stl', f'file://{tmp_path}/meshes')
+    write_stl(tmp_path / 'meshes' / '3.stl', np.where(CORNERS > 0.0, np.nan, 0.0), FACES)
+    scene = CollisionScene(build_robot(text, RobotSettings()), Workspace(ground=0.0))
+    found = scene.unchecked['collision_geometry']
+    assert found.values['reason'].endswith('3.stl is no number')
+
+
 def test_designs_keep_meshes_apart(tmp_path):
     text = meshes(tmp_path / 'meshes', 'stl', f'file://{tmp_path}/meshes')
     robot = build_robot(text, RobotSettings())

@@ -1,6 +1,7 @@
 """What a robot is set up with can be designed for, held and controlled."""
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -157,8 +158,15 @@ def test_joints_that_follow_those_of_the_arm_stand_still_and_are_named():
 
 def test_an_arm_that_no_drive_can_hold_is_one_sentence():
     weak = '<limit lower="0.5" upper="1" velocity="2" effort="0.01"/>'
-    with pytest.raises(TrajectoryError, match='the effort limit of arm_2 cannot hold the arm'):
+    match = (
+        r'limit of arm_2, 0.01 N·m, holds .* in none of .* need more than (\S+) N·m: correct it'
+    )
+    with pytest.raises(TrajectoryError, match=match) as caught:
         set_up_robot(description(ARM, {'arm_2': weak}))
+    needed = re.search(match, str(caught.value))
+    assert needed is not None
+    strong = weak.replace('0.01', str(1.5 * float(needed[1])))
+    assert set_up_robot(description(ARM, {'arm_2': strong})).arm.joints[1] == 'arm_2'
 
 
 def test_an_arm_that_is_never_free_is_one_sentence(plain):
@@ -199,11 +207,14 @@ def test_limits_that_no_robot_has_are_lacking_ones():
         return set_up_robot(description(ARM, inside), joints=names)
 
     huge = of(f'{ends} velocity="10000" effort="1e9"', f'lower="-1e6" upper="1e6" {none}')
+    below = of(f'{ends} velocity="-1" effort="-1"', none.replace('0', '-1'))
     lacking = of(f'{ends} {none}', none)
-    assert huge.rules == lacking.rules and 'arm_2' in huge.rules['velocity']
-    assert np.isinf(huge.limits.lower[2]) and huge.excitation == lacking.excitation
-    for name in ('rotor_inertia', 'coulomb', 'p'):
-        assert np.array_equal(getattr(huge.drives, name), getattr(lacking.drives, name))
+    assert 'arm_2' in huge.rules['velocity'] and np.isinf(huge.limits.lower[2])
+    for found in (huge, below):
+        assert found.rules == lacking.rules and found.excitation == lacking.excitation
+        assert found.robot.limits.effort[1] == np.inf
+        for name in ('rotor_inertia', 'coulomb', 'p'):
+            assert np.array_equal(getattr(found.drives, name), getattr(lacking.drives, name))
 
 
 def test_a_joint_that_slides_without_position_limits_is_one_sentence():

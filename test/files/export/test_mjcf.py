@@ -145,9 +145,9 @@ def test_friction_without_a_place_is_told(tmp_path):
     assert notes[0] in text and notes[1] in text and mujoco.MjModel.from_xml_string(text).nv == 2
 
 
-def tetrahedron():
+def tetrahedron(height=1):
     """Return a binary STL of four triangles."""
-    corners = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], np.float32) * 0.1
+    corners = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, height]], np.float32) * 0.1
     faces = [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)]
     facets = [
         np.zeros(3, np.float32).tobytes() + corners[list(face)].tobytes() + b'\0\0'
@@ -160,17 +160,22 @@ def test_meshes_are_found_or_named(tmp_path):
     place = tmp_path / 'ws' / 'my_arm' / 'meshes'
     place.mkdir(parents=True)
     (place / 'a link.stl').write_bytes(tetrahedron())
+    (place / 'flat.stl').write_bytes(tetrahedron(height=0))
     shapes = [
         f'<{tag}><origin xyz="0 0 1"/><geometry><mesh filename="package://my_arm/meshes/{name}" '
         'scale="2 2 2"/></geometry></' + f'{tag}>'
-        for tag, name in (('visual', 'a.dae'), ('visual', 'a%20link.stl'), ('collision', 'b.stl'))
+        for tag, name in (
+            *(('visual', 'a.dae'), ('visual', 'a%20link.stl'), ('visual', 'flat.stl')),
+            *(('collision', 'b.stl'), ('collision', 'flat.stl')),
+        )
     ]
     model = of_description(tmp_path, MESH.format(shapes=''.join(shapes)))
     text, notes = mjcf(model, [tmp_path / 'ws'])
     found = mujoco.MjModel.from_xml_string(text)
     edges = found.mesh_vert[:, None] - found.mesh_vert
     assert found.nmesh == 1 and np.linalg.norm(edges, axis=2).max() == pytest.approx(0.08**0.5)
-    assert 'a.dae' in notes[-1] and 'b.stl' in notes[-1] and 'a link' not in notes[-1]
+    assert all(name in notes[-1] for name in ('a.dae', 'b.stl', 'flat.stl'))
+    assert 'a link' not in notes[-1]
     assert mujoco.MjModel.from_xml_string(mjcf(model)[0]).nmesh == 0
     # The folder of the package itself: a checkout may have another name.
     assert mjcf(model, [tmp_path / 'ws' / 'my_arm']) == (text, notes)
