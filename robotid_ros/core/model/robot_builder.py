@@ -258,10 +258,6 @@ def _reduce(
     full: Any, moving: tuple[str, ...], locked: dict[str, float], settings: RobotSettings
 ) -> Any:
     """Merge locked joints into links; links may have names of joints, which Pinocchio minds."""
-    if missing := [name for name in moving if not full.existJointName(name)]:
-        raise ModelError(
-            f'joint {missing[0]} is not connected to the root of the URDF: check its links'
-        )
     q, model = pinocchio.neutral(full), full
     for name, place in locked.items():
         q[full.joints[full.getJointId(name)].idx_q] = place
