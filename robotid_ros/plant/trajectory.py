@@ -14,6 +14,9 @@ from .urdf_reading import Array
 
 Values: TypeAlias = list[float]
 
+# float's epsilon: a lower velocity counts as zero, as in the original.
+EPSILON = 1.1920929e-07
+
 
 @dataclass
 class Point:
@@ -60,14 +63,23 @@ class RunningTrajectory:
         way to the first point.
         """
         first, zeros = self.goal.points[0], [0.0] * len(state.positions)
+        there = first.positions or state.positions
         positions = [
             r - shortest_angular_distance(q, r) if wrap else q
-            for q, r, wrap in zip(state.positions, first.positions, wraparound, strict=True)
+            for q, r, wrap in zip(state.positions, there, wraparound, strict=True)
         ]
         velocities = list(state.velocities) or (zeros if first.velocities else [])
         accelerations = zeros if first.accelerations else []
         self._before = Point(now, positions, velocities, accelerations, list(state.effort))
         self.start, self.started = self.goal.stamp or now, True
+        duration = self.start + first.time - now
+        for a, b in zip((self._before, *self.goal.points), self.goal.points, strict=False):
+            if not b.positions:
+                _integrate(a, b, 1e-9 * (duration if a is self._before else b.time - a.time))
+
+    def covers(self, time: int) -> bool:
+        """Whether a time [ns] is not before its first sample."""
+        return self.started and time >= self._before.time
 
     def sample(self, time: int) -> tuple[Point, int]:
         """Sample at a time [ns]; after the end the last point is repeated, effort included."""
@@ -83,9 +95,8 @@ class RunningTrajectory:
             self._begin = first.time - (0 if index else self.start)
             duration = (points[index].time - self._begin) * 1e-9
             self._segment, self._spline = index, _spline(first, points[index], duration)
-            # An effort array of the wrong length is left as it is.
             zeros = [0.0] * len(first.positions)
-            e0, e1 = (np.array((p.effort + zeros)[: len(zeros)]) for p in (first, points[index]))
+            e0, e1 = (np.array(p.effort or zeros) for p in (first, points[index]))
             self._effort = np.array([e0, (e1 - e0) / duration if duration else 0.0 * e0])
         t = (elapsed - self._begin) * 1e-9
         c0, c1, c2, c3, c4, c5, e0, e1 = *self._spline, *self._effort
@@ -134,6 +145,19 @@ def _spline(a: Point, b: Point, T: float) -> Array:
     return c
 
 
+def _integrate(a: Point, b: Point, T: float) -> None:
+    """Take positions of b that are not given, and velocities, from the means of their rates."""
+
+    def end(values: Values, rates: Values, later: Values) -> Values:
+        rows = zip(values, rates, later, strict=True)
+        return [x + (dx + last) * 0.5 * T for x, dx, last in rows]
+
+    zeros = [0.0] * len(a.positions)
+    a.velocities = a.velocities or zeros
+    b.velocities = b.velocities or end(a.velocities, a.accelerations or zeros, b.accelerations)
+    b.positions = end(a.positions, a.velocities, b.velocities)
+
+
 def stopping_points(state: Point, decelerations: Sequence[float], period: int) -> list[Point]:
     """Points that bring each joint to rest at its deceleration, one per update period [ns]."""
     q, v, a = map(np.array, (state.positions, state.velocities, decelerations))
@@ -170,20 +194,31 @@ class GoalTolerances:
 
 
 def goal_tolerances(default: GoalTolerances, requested: GoalTolerances) -> GoalTolerances:
-    """Merge a goal's tolerances with the defaults."""
+    """
+    Merge a goal's tolerances with the defaults.
+
+    An unknown joint, or a negative value that is not -1, leaves all of them at their defaults.
+    """
 
     def resolve(value: float, asked: float) -> float:
-        return max(asked, 0.0) if asked else value
+        if abs(asked + 1.0) < EPSILON:
+            return 0.0
+        if asked < 0.0:
+            raise ValueError
+        return asked if asked > 0.0 else value
 
     def merged(own: Mapping[str, Tolerance], wanted: Mapping[str, Tolerance]) -> Any:
-        pairs = {joint: (each, wanted.get(joint, Tolerance())) for joint, each in own.items()}
-        return {joint: Tolerance(*map(resolve, *pair)) for joint, pair in pairs.items()}
+        changed = {j: Tolerance(*map(resolve, own[j], asked)) for j, asked in wanted.items()}
+        return {**own, **changed}
 
-    return GoalTolerances(
-        merged(default.path, requested.path),
-        merged(default.goal, requested.goal),
-        resolve(default.goal_time, requested.goal_time),
-    )
+    try:
+        return GoalTolerances(
+            merged(default.path, requested.path),
+            merged(default.goal, requested.goal),
+            resolve(default.goal_time, requested.goal_time),
+        )
+    except (KeyError, ValueError):
+        return default
 
 
 @dataclass(frozen=True)
@@ -196,6 +231,10 @@ class ControllerSettings:
     gains: dict[str, GainSettings] = field(default_factory=dict)
     constraints: ConstraintSettings = field(default_factory=ConstraintSettings)
     command_interface: str = 'effort'
+    # Whether goals may have some of the joints, end in motion, and leave positions out.
+    partial: bool = False
+    ends_moving: bool = False
+    integrates: bool = False
 
 
 @dataclass

@@ -15,6 +15,7 @@ from ..simulation_settings import GainSettings, JointConstraintSettings
 from .trajectory import (
     ControllerSettings,
     ControllerState,
+    EPSILON,
     Goal,
     goal_tolerances,
     GoalHandle,
@@ -27,9 +28,6 @@ from .trajectory import (
     Tolerance,
     Values,
 )
-
-# float's epsilon: a lower velocity counts as zero, as in the original.
-EPSILON = 1.1920929e-07
 
 
 def invalid_gains(gains: GainSettings) -> str:
@@ -108,7 +106,7 @@ class TrajectoryController:
         self._goal: GoalHandle | None = None
         self._pending = self._hold
         self._trajectory: RunningTrajectory | None = None
-        self._holding, self._time = True, 0
+        self._holding, self._shows, self._time = True, True, 0
         self._lock = threading.Lock()
         self._apply(settings)
         self._tolerances = self._defaults
@@ -145,24 +143,28 @@ class TrajectoryController:
         """Return why a goal is rejected, or ''; values, NaN ones too, are not checked."""
         if not self.active:
             return 'the controller is not running'
-        if sorted(goal.joints) != sorted(self.joints):
+        settings, count = self.settings, len(goal.joints)
+        enough = count == len(self.joints) or (settings.partial and count)
+        if not enough or not set(goal.joints) <= set(self.joints):
             named = ', '.join(map(repr, goal.joints))
             return f"the goal's joints {named} are not the controller's"
         if not goal.points:
             return 'the goal has no points'
-        if any(abs(velocity) > EPSILON for velocity in goal.points[-1].velocities):
+        moves = any(abs(velocity) > EPSILON for velocity in goal.points[-1].velocities)
+        if moves and not settings.ends_moving:
             return 'the velocity of the last point is not zero'
         if goal.stamp and goal.stamp + goal.points[-1].time < now:
             return 'the trajectory ends in the past'
-        count = len(self.joints)
         for index, point in enumerate(goal.points):
             if index and point.time <= goal.points[index - 1].time:
                 return f'the times of points {index - 1} and {index} do not increase'
             if point.effort and self._interface != 'effort':
                 return f'point {index} has efforts, which are not commanded'
-            for name in ('positions', 'velocities', 'accelerations'):
-                values = getattr(point, name)
-                if len(values) != count and (values or name == 'positions'):
+            rates = {'velocities': point.velocities, 'accelerations': point.accelerations}
+            integrated = settings.integrates and any(rates.values())
+            for name, values in {'positions': point.positions, **rates}.items():
+                needed = name == 'positions' and not integrated
+                if len(values) != count and (values or needed):
                     return f'point {index} has {len(values)} {name} for {count} joints'
         return ''
 
@@ -181,15 +183,35 @@ class TrajectoryController:
             if self.active:
                 self._take(goal)
 
-    def _take(self, goal: Goal) -> None:
-        """Run a goal next, its joints sorted; efforts of the wrong length are left as they are."""
-        order = [goal.joints.index(joint) for joint in self.joints]
+    def reference_at(self, time: int) -> tuple[Point, bool]:
+        """Return the reference at a time [ns], and whether a trajectory runs then."""
+        with self._lock:
+            trajectory = self._trajectory
+            if not self.active or trajectory is None or not trajectory.covers(time):
+                return self._current, False
+            point, index = trajectory.sample(time)
+            return point, index < len(trajectory.goal.points)
 
-        def sort(values: Values) -> Values:
-            return [values[i] for i in order] if len(values) == len(order) else values
+    def _take(self, goal: Goal) -> None:
+        """
+        Run a goal next, its joints sorted, those that it leaves out where they are.
+
+        The original does not check the length of efforts: what is missing is zero here.
+        """
+        present = self.command if self._interface == 'position' else self._current.positions
+        held = dict(zip(self.joints, present, strict=True))
+        rest = dict.fromkeys(self.joints, 0.0)
+
+        def sort(values: Values, missing: Mapping[str, float] = rest) -> Values:
+            given = {**missing, **dict(zip(goal.joints, values))}  # noqa: B905
+            return [given[joint] for joint in self.joints] if values else []
 
         points = [
-            Point(p.time, *map(sort, (p.positions, p.velocities, p.accelerations, p.effort)))
+            Point(
+                p.time,
+                sort(p.positions, held),
+                *map(sort, (p.velocities, p.accelerations, p.effort)),
+            )
             for p in goal.points
         ]
         self._pending, self._holding = Goal(self.joints, goal.stamp, points), False
@@ -243,8 +265,11 @@ class TrajectoryController:
             if not off_path and not timed_out:
                 self.command = self._compute(next_point, dt)
             self._finish_cycle(off_path, ended, off_goal, timed_out, overtime)
-            if not any(u != u for u in self.command):
-                self.state.output = list(self.command)
+            # The original loses the room for its commands at one that is not a number, for good.
+            finite = not any(u != u for u in self.command)
+            self._shows = self._shows and finite
+            if finite:
+                self.state.output = list(self.command) if self._shows else []
             return self.command
 
     def _compute(self, next_point: Point, dt: float) -> Values:

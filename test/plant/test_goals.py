@@ -71,6 +71,7 @@ def test_decelerate_on_cancel_brakes_along_a_ramp():
 @pytest.mark.parametrize(
     ('goal', 'word'),
     [
+        (Goal((), 0, [at(1.0)]), 'joints'),
         (Goal(('a',), 0, [at(1.0, 0.0)]), 'joints'),
         (Goal(('a', 'c'), 0, [at(1.0, 0.0, 0.0)]), "'c'"),
         (Goal(JOINTS, 0, []), 'no points'),
@@ -94,14 +95,55 @@ def test_refused(goal, word):
         at(1.0, math.nan, 0.0),
         at(1.0, math.inf, 1e9),
         at(-1.0, 0.0, 0.0),
-        at(1.0, 0.0, 0.0, effort=[1.0]),
+        at(0.5, 0.0, 0.0, effort=[1.0]),
+        at(0.5, 0.0, 0.0, effort=[1.0, 2.0, 3.0]),
         at(1.0, 0.0, 0.0, v=[1e-8, 0.0]),
     ],
 )
 def test_accepted_without_a_check(point):
     bench = Bench()
-    bench.start(point)
-    bench.run(5)
+    goal = bench.start(point)
+    bench.run(1005)
+    assert goal.outcome is GoalOutcome.SUCCEEDED
+
+
+def test_joints_that_a_goal_leaves_out_stay():
+    bench = Bench(position=(0.3, 0.4))
+    bench.controller.configure(replace(bench.controller.settings, partial=True))
+    bench.start(at(0.5, 1.0, v=[0.0]), joints=('b',))
+    bench.run(502)
+    assert bench.reference.positions == [0.3, 1.0]
+    bench = Bench(position=(0.3, 0.4))
+    bench.start(at(0.5, 1.0, 1.0), joints=('b', 'b'))
+    bench.run(502)
+    assert bench.reference.positions == [0.3, 1.0]
+
+
+def test_a_goal_may_end_in_motion_where_that_is_allowed():
+    bench = Bench()
+    bench.controller.configure(replace(bench.controller.settings, ends_moving=True))
+    bench.start(at(0.5, 1.0, 1.0, v=[0.2, 0.0]))
+    bench.run(600)
+    assert bench.reference.velocities == [0.2, 0.0]
+
+
+def test_rates_are_integrated_where_that_is_allowed():
+    bench = Bench(position=(1.0, 2.0))
+    bench.controller.configure(replace(bench.controller.settings, integrates=True))
+    assert 'positions' in bench.controller.rejection_reason(Goal(JOINTS, 0, [at(1.0)]), bench.now)
+    # Velocities: 0 to 0.4 in 1 s, then to 0; accelerations: 0 to 2 and back, in 0.5 s each.
+    bench.start(at(1.0, v=[0.4, 0.0]), at(2.0, v=[0.0, 0.0]))
+    bench.run(1001)
+    assert bench.reference.positions == pytest.approx([1.2, 2.0])
+    bench.run(1001)
+    assert bench.reference.positions == pytest.approx([1.4, 2.0])
+    bench = Bench()
+    bench.controller.configure(replace(bench.controller.settings, integrates=True))
+    bench.start(at(0.5, a=[2.0, 0.0]), at(1.0, a=[0.0, 0.0]))
+    bench.run(1001)
+    # v = 0.5 after the first half, 1.0 at the end: q = 0.125 + 0.375.
+    assert bench.reference.positions == pytest.approx([0.5, 0.0])
+    assert bench.reference.velocities == pytest.approx([1.0, 0.0])
 
 
 def test_inactive_refuses_and_aborts_what_runs():
@@ -197,6 +239,10 @@ def test_goal_is_reached_late_but_in_time():
         ((('a', Tolerance(-1.0)),), None),
         ((('a', Tolerance(9.0, 0.4)),), -4),
         ((('a', Tolerance(9.0)),), None),
+        # One that means nothing leaves them all at their defaults.
+        ((('a', Tolerance(9.0, -2.0)),), -4),
+        ((('a', Tolerance(9.0)), ('c', Tolerance(1.0))), -4),
+        ((('a', Tolerance(math.nan)),), -4),
     ],
 )
 def test_tolerances_of_the_goal(path, expected):
@@ -247,6 +293,10 @@ def test_nan_is_commanded_hidden_and_called_a_success():
     assert bench.controller.state.output == shown
     bench.run(100)
     assert goal.outcome is GoalOutcome.SUCCEEDED
+    bench.start(at(0.1, 0.0, 0.0))
+    bench.run(200)
+    assert bench.command == pytest.approx([0.1, 0.0])
+    assert bench.controller.state.output == [], 'the original shows none from then on'
 
 
 def test_update_rate_of_the_reference_is_the_clock_of_the_goal():

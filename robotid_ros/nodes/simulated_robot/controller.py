@@ -7,6 +7,7 @@ from typing import Any
 
 from control_msgs.action import FollowJointTrajectory
 from control_msgs.msg import JointTrajectoryControllerState
+from control_msgs.srv import QueryTrajectoryState
 from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.node import Node
@@ -39,8 +40,15 @@ ACTION_MONITOR_RATE = 20.0
 # Where robots with a speed slider tell its factor, by the driver of Universal Robots.
 SPEED_SCALING = 'speed_scaling/speed_scaling_factor'
 READ_ONLY_FIELDS = ('antiwindup_strategy', 'max_deceleration_on_cancel', 'decelerate_on_cancel')
+# What the parameters of a controller let goals do: in part, in motion at the end, by rates alone.
+GOALS_MAY = (
+    'allow_partial_joints_goal',
+    'allow_nonzero_velocity_at_trajectory_end',
+    'allow_integration_in_goal_trajectories',
+)
 CHANGEABLE = (
     *('is_async', 'thread_priority', 'set_last_command_interface_value_as_state_on_activation'),
+    *GOALS_MAY,
 )
 # Field of a trajectory point by interface.
 OUTPUTS = {'effort': 'effort', 'velocity': 'velocities', 'position': 'positions'}
@@ -106,6 +114,7 @@ def read_parameters(
         {joint: group(GainSettings, f'gains.{joint}') for joint in joints},
         group(ConstraintSettings, 'constraints', joints=by_joint),
         interface,
+        *(node.get_parameter(name).value for name in GOALS_MAY),
     )
 
 
@@ -147,6 +156,7 @@ class SimulatedController(Node):
         self.create_subscription(
             JointTrajectory, '~/joint_trajectory', self._on_trajectory, SYSTEM_DEFAULT
         )
+        self.create_service(QueryTrajectoryState, '~/query_state', self._on_query)
         self.create_timer(1.0 / ACTION_MONITOR_RATE, self._monitor)
 
     def publish_state(self, stamp: int, state: ControllerState) -> None:
@@ -179,6 +189,15 @@ class SimulatedController(Node):
     def _on_trajectory(self, message: JointTrajectory) -> None:
         if (goal := self._goal_in(message, 'trajectory')) is not None:
             self.controller.replace_trajectory(goal)
+
+    def _on_query(
+        self, request: QueryTrajectoryState.Request, response: QueryTrajectoryState.Response
+    ) -> QueryTrajectoryState.Response:
+        point, response.success = self.controller.reference_at(to_nanoseconds(request.time))
+        response.name = list(self._joints)
+        response.position, response.velocity = point.positions, point.velocities
+        response.acceleration = point.accelerations
+        return response
 
     def _on_accepted(self, handle: Any) -> None:
         assert self._next is not None
