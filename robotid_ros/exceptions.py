@@ -133,7 +133,7 @@ class RobotStateError(RobotIdError, RuntimeError):
 
 
 class TrackingError(RobotStateError):
-    """A joint is too far from its reference: the controller may have noticed it first."""
+    """A joint does not follow its reference: the controller may have noticed it first."""
 
 
 class SensorError(RobotStateError):

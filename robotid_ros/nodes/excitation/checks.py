@@ -69,8 +69,12 @@ CONSTANT_EFFORT_TRAVEL = 0.02
 # A joint counts as frozen if its error exceeds this many times the largest so far, for this long
 # [s], while its reference moves by this share of the tracking tolerance: it may stick at a turn.
 TIMES_AS_BEFORE, FAILED_FOR, STICKING = 5.0, 0.1, 0.2
+# For less where efforts are commanded: they grow with the error, and what a joint then travels
+# with the fourth power of this time [s].
+WOUND_UP = 0.05
 STILL_FOR = 0.025  # for which the same position explains an error that stops the robot [s]
 CHECK_POSITION = 'check its sensor, and whether the joint is free and has power'
+LONG_CYCLE = 0.03  # from one state of the controller to the next: no loop is as slow as that [s]
 AT_END = 1e-6  # the controller's reference rests where it is sent to, up to rounding [rad or m]
 # How often the reference is compared with the motion that was sent [s], and how long they have to
 # differ: whoever steps the system's clock moves the stamps, which the recorder tells.
@@ -224,7 +228,8 @@ class Watchdog:
             raise TrackingError(why)
         reference = jtc.by_joint(message, message.reference.positions, self.joints)
         if reference is not None:
-            self._frozen.check(self._stamp * 1e-9, self._position, reference, error)
+            patience = WOUND_UP if self._commands_effort else FAILED_FOR
+            self._frozen.check(self._stamp * 1e-9, self._position, reference, error, patience)
 
     def _check_commanded_effort(self, message: Any) -> None:
         effort = jtc.by_joint(message, message.output.effort, self.joints)
@@ -278,7 +283,7 @@ class Watchdog:
             if self.is_still(k):
                 why = f'position of {joint} stays the same at an effort of {effort[k]:.4g}'
                 raise SensorError(f'{why}: {CHECK_POSITION}')
-            raise RobotStateError(
+            raise TrackingError(
                 f'effort of {joint} is {effort[k]:.4g}, for {duration[k]:.2f} s at or '
                 f'above {self._effort[k]:.4g}, {self._settings.effort_share:.0%} of its limit'
             )
@@ -316,8 +321,14 @@ class FrozenWatch:
         # When a position last changed, and what position and reference were then.
         self._last = np.full((3, len(self._joints)), np.nan)
 
-    def check(self, stamp: float, position: Array, reference: Array, error: Array) -> None:
-        """Check stamp [s] and position (n,), NaN before the first, with the controller's (n,)."""
+    def check(
+        self, stamp: float, position: Array, reference: Array, error: Array, patience: float
+    ) -> None:
+        """
+        Check stamp [s] and position (n,), NaN before the first, with the controller's (n,).
+
+        A position may stay the same with `patience` [s].
+        """
         changed = position != self._last[1]
         self._first = np.where(np.isnan(self._first), position, self._first)
         self._travel = np.fmax(self._travel, np.abs(position - self._first))
@@ -327,7 +338,7 @@ class FrozenWatch:
         self._last = np.where(changed, now, self._last)
         moved = np.abs(reference - self._last[2])
         failed = moved > np.maximum(TIMES_AS_BEFORE * self._error, self._sticking)
-        failed &= (stamp - self._last[0] > FAILED_FOR) & (self._travel > CONSTANT_EFFORT_TRAVEL)
+        failed &= (stamp - self._last[0] > patience) & (self._travel > CONSTANT_EFFORT_TRAVEL)
         if failed.any():
             k = int(np.argmax(failed))
             raise SensorError(
@@ -415,6 +426,17 @@ def describe_violation(
         f'no state that arrived here is beyond a tolerance, in the nearest one {seen} of '
         f"{tolerance[k]:.4g}: the controller's log names the joint"
     )
+
+
+def describe_gap(states: Sequence[Any]) -> str:
+    """Say what is wrong with the controller's cycles where its states have a gap, or ''."""
+    steps = np.diff(stamps_to_nanoseconds(states)) * 1e-9
+    longest = steps.max(initial=0.0)
+    if longest <= max(
+        LONG_CYCLE, TIMES_AS_BEFORE * float(np.median(steps)) if len(steps) else 0.0
+    ):
+        return ''
+    return f"; the controller's states have a gap of {longest:.2g} s: what holds up its cycles?"
 
 
 class ReferenceWatch:
@@ -603,12 +625,12 @@ class OtherClients:
             lambda: any(sign != self._sign for sign in self._signs.take_messages()), DEAD_TIME
         ):
             raise ControllerError(
-                f"another session uses '{self._controller}' ({self._publishers(topic)}): wait for "
+                f"another session uses '{self._controller}' ({self.publishers(topic)}): wait for "
                 'its end, or stop it'
             )
         if self._node.count_publishers(topic := self._commands.topic):
             raise ControllerError(
-                f"{self._publishers(topic)} can command '{self._controller}' on '{topic}': end "
+                f"{self.publishers(topic)} can command '{self._controller}' on '{topic}': end "
                 'it, only one may move the robot'
             )
         # What others did meanwhile is past, what of it still runs is told by the newest message.
@@ -638,7 +660,8 @@ class OtherClients:
                     f"{self._controller}/{jtc.ACTION}': end it first, only one may move the robot"
                 )
 
-    def _publishers(self, topic: str) -> str:
+    def publishers(self, topic: str) -> str:
+        """Name the nodes that publish a topic."""
         infos = self._node.get_publishers_info_by_topic(topic)
         names = {f'{i.node_namespace}/{i.node_name}'.replace('//', '/') for i in infos}
         # A session that shares this node's name remains.

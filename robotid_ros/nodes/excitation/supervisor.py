@@ -109,7 +109,7 @@ class Supervisor:
         self._tracking = context.per_joint('tracking_error')
         self._latest_stamp, self._publishers = 0, frozenset[bytes]()
         self._watchdog: checks.Watchdog | None = None
-        self._malformed_told = False
+        self._warned = set[str]()
         # Whether the drives hold the arm once its controller is deactivated.
         self.holds_itself = False
         self._goals: deque[uuid.UUID] = deque(maxlen=2)  # the newest, and the one before
@@ -205,6 +205,8 @@ class Supervisor:
                 raise RobotStateError(f'{error}; {self._outcome(answer)}') from None
             if isinstance(error, TrackingError) and goal is not None:
                 self._raise_violation(goal, points)
+                gap = checks.describe_gap(self._recent_states())
+                raise TrackingError(f'{error}{gap}') from None
             if isinstance(error, RobotStateError) and (joint := self._find_unheld_joint()):
                 raise RobotStateError(
                     f'{error}; the controller holds no position of {joint} now and gives it no '
@@ -247,19 +249,28 @@ class Supervisor:
         assert self._watchdog is not None
         now, joints = time.monotonic(), self._joints
         joint_states, malformed = self._joint_states.take_newest(is_well_formed)
-        self._watchdog.check_joint_states(stack_joint_states(joint_states, joints), now, malformed)
+        table = stack_joint_states(joint_states, joints)
+        self._watchdog.check_joint_states(table, now, malformed)
         self._watchdog.check_locked(joint_states)
         states, malformed_too = self._states.take_newest(
             lambda message: jtc.is_well_formed_state(message, joints), NEWEST if every_state else 1
         )
         self._watchdog.check_controller_state(states[-1] if states else None, now)
-        if malformed + malformed_too and not self._malformed_told:
-            self._malformed_told = True
-            self.context.node.get_logger().warning(
-                f"messages on '{self._joint_states.topic}' or '{self._states.topic}' that name a "
-                'joint twice or lack values are passed over: who publishes them?'
+        topic = self._joint_states.topic
+        if malformed + malformed_too:
+            self._warn_once(
+                f"messages on '{topic}' or '{self._states.topic}' that name a joint twice or lack "
+                'values are passed over: who publishes them?'
             )
+        if (np.diff(table.stamp) <= 0).any() and len(self._joint_states.publishers) > 1:
+            names = self.others.publishers(topic)
+            self._warn_once(f"'{topic}' has the same states from {names}: end one of them")
         return states
+
+    def _warn_once(self, text: str) -> None:
+        if text not in self._warned:
+            self._warned.add(text)
+            self.context.node.get_logger().warning(text)
 
     def raise_if_stopped(self) -> None:
         """Check everything but the robot's own state."""
@@ -421,10 +432,7 @@ class Supervisor:
 
     def _with_joint(self, error: object, goal: TrajectoryGoal, points: Waypoints) -> Exception:
         """Add the joint to what the controller says of a violated tolerance."""
-        list(self._states.take_serialized())
-        last, joints = list(self._states.recent)[-KEPT_STATES:], self._joints
-        decoded = (self._states.decode(sample) for sample in last)
-        states = [s for s in decoded if s is not None and jtc.is_well_formed_state(s, joints)]
+        states, joints = self._recent_states(), self._joints
         tolerance, end = self._tracking, None
         if goal.violated == END_VIOLATED:
             tolerance, end = self.context.per_joint('goal_tolerance'), points.q[-1]
@@ -436,7 +444,13 @@ class Supervisor:
                 why = f'position of {joints[worst]} stays the same: {checks.CHECK_POSITION}'
                 return SensorError(f'{why}; {error}')
         why = checks.describe_violation(states, joints, tolerance, end)
-        return RobotStateError(f'{error}; {why}')
+        return RobotStateError(f'{error}; {why}{checks.describe_gap(states)}')
+
+    def _recent_states(self) -> list[Any]:
+        """Return the newest well-formed states of the controller, of this motion."""
+        list(self._states.take_serialized())
+        decoded = map(self._states.decode, list(self._states.recent)[-KEPT_STATES:])
+        return [s for s in decoded if s is not None and jtc.is_well_formed_state(s, self._joints)]
 
     def _is_silent(self) -> bool:
         """Whether the controller publishes no state any more; listens as long as that takes."""

@@ -10,7 +10,12 @@ from robotid_ros.exceptions import ConfigurationError, RobotStateError, Tracking
 from robotid_ros.node_settings import ExcitationNodeSettings
 from robotid_ros.nodes.common.controller import MAX_PAUSE
 from robotid_ros.nodes.common.messages import is_well_formed, stack_joint_states
-from robotid_ros.nodes.excitation.checks import describe_violation, expand_per_joint, Watchdog
+from robotid_ros.nodes.excitation.checks import (
+    describe_gap,
+    describe_violation,
+    expand_per_joint,
+    Watchdog,
+)
 from robotid_ros.nodes.excitation.supervisor import check_states
 
 JOINTS = ('a', 'b')
@@ -131,6 +136,17 @@ def test_a_reader_without_processor_is_not_a_silent_robot():
     look(dog, now=2.0)
     look(dog, joint_state(3.01), now=2.01)
     look_until(2.2, dog, since=2.01)
+
+
+def test_late_cycles_of_a_controller_are_named_and_a_few_lost_states_are_not():
+    def gap(steps):
+        return describe_gap([SimpleNamespace(header=header(t)) for t in np.cumsum(steps)])
+
+    steps = np.full(100, 0.002)
+    steps[[20, 40]] = 0.004, 0.024
+    assert gap([]) == gap([0.0]) == gap(steps) == gap([0.05] * 9) == ''
+    steps[60:63] = 0.15
+    assert 'a gap of 0.15 s' in gap(steps)
 
 
 def test_malformed_states_are_named_when_no_other_comes():

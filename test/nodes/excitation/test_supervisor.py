@@ -45,6 +45,7 @@ class Driver:
         )
         self._count, self._effort = 0, 0.0
         self.garbage, self.good, self.drift, self.active = 0, True, 0.0, True
+        self.publishers = [self._states]
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
@@ -57,7 +58,8 @@ class Driver:
                     name=JOINTS, position=[0.0] * 2, velocity=[0.0] * 2, effort=[0.0] * 2
                 )
                 state.header.stamp.sec = self._count
-                self._states.publish(state)
+                for publisher in self.publishers:
+                    publisher.publish(state)
             reference = JointTrajectoryPoint(positions=[self.drift * self._count, 0.0])
             message = JointTrajectoryControllerState(
                 joint_names=JOINTS,
@@ -124,6 +126,21 @@ def test_garbage_among_the_joint_states_is_passed_over(monitor: Supervisor, driv
         return driver._count > end
 
     wait_until(seen, 'the robot is watched for a while')
+
+
+def test_two_publishers_of_the_same_states_are_named_once(
+    monitor: Supervisor, driver: Driver, node: Node
+):
+    monitor.begin()
+    end = driver._count + 20
+    wait_until(lambda: monitor.check() is not None and driver._count > end, 'it is watched')
+    assert not monitor._warned, 'one publisher of them'
+    driver.publishers.append(node.create_publisher(JointState, 'joint_states', 1000))
+    wait_until(lambda: monitor.check() is not None and monitor._warned, 'that is said')
+    end = driver._count + 20
+    wait_until(lambda: monitor.check() is not None and driver._count > end, 'it is watched')
+    (text,) = monitor._warned
+    assert text.startswith("'/joint_states' has the same states from /")
 
 
 def test_nothing_but_garbage_is_said(monitor: Supervisor, driver: Driver):
