@@ -54,15 +54,11 @@ class ExcitationNodeSettings(ExcitationSettings):
         minimum=0.02, maximum=2.0,
     )  # fmt: skip
     tracking_error: tuple[float, ...] = setting(
-        (0.1,),
-        'distance from the reference that stops the robot, one for all or per joint',
-        unit='rad',
-        minimum=1e-6,
+        (0.1,), 'error that stops the robot; one for all or per joint', unit='rad', minimum=1e-6
     )
     goal_tolerance: tuple[float, ...] = setting(
-        (0.05,), 'distance from the goal at which a motion is finished, likewise', unit='rad',
-        minimum=1e-6,
-    )  # fmt: skip
+        (0.05,), 'error at which a motion is finished, likewise', unit='rad', minimum=1e-6
+    )
     goal_time: float = setting(3.0, 'longest time to come within it', unit='s', minimum=0.1)
     effort_share: float = setting(
         0.98, 'share of the effort limit that stops the robot', minimum=0.01, maximum=1.0
@@ -163,11 +159,9 @@ class FeedForwardSettings:
         maximum=10.0,
     )  # fmt: skip
     largest_slowdown: float = setting(
-        1.0,
-        'factor by which a goal that needs too much effort may be stretched in time; 1: refuse it',
-        minimum=1.0,
+        1.0, 'largest stretch in time of goals with too much effort; 1: refuse', minimum=1.0,
         maximum=10.0,
-    )
+    )  # fmt: skip
     payload: CarriedSettings = setting(CarriedSettings, 'the body that the robot carries now')
 
 

@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> Outcome:
     """Add sessions to a store, or report on one."""
     if args.action == 'report':
         return _report(args)
-    from ..core.verdict import THRESHOLDS, UNUSABLE
+    from ..core.verdict import POOR, THRESHOLDS
     from ..fleet.pooling import pool
     from ..fleet.run import Engine, find_sources, Run
     from ..fleet.session import load_models
@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> Outcome:
     for row in known:
         left = [(joint['residual'] or 0.0, joint['name']) for joint in row['joints']]
         worst, name = max(left, default=(0.0, ''), key=lambda each: each[0])
-        if worst > THRESHOLDS[UNUSABLE].value:
+        if worst > THRESHOLDS[POOR].value:
             unusable[row['source']] = f'{100.0 * worst:.0f} % of the effort of {name} is left'
     usable = not known or len(unusable) < len(known)
 

@@ -1,7 +1,7 @@
 """
 What an identified model can be used for, on other motions of the same robot.
 
-Two errors count: that of the parameters, which more motion reduces, and that of the model.
+Two errors add up: that of the parameters, which more motion reduces, and that of the model.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 GOOD, FAIR, POOR, UNUSABLE = 'good', 'fair', 'poor', 'unusable'
 LEVELS = (GOOD, FAIR, POOR, UNUSABLE)
 SIMULATION, FEED_FORWARD, CONTACT, PAYLOAD = 'simulation', 'feed_forward', 'contact', 'payload'
-ROUGH, EXACT = (SIMULATION, FEED_FORWARD), (CONTACT, PAYLOAD)
-PURPOSES = {GOOD: (*ROUGH, *EXACT), FAIR: ROUGH, POOR: (), UNUSABLE: ()}
+ROUGH_USES, EXACT_USES = (SIMULATION, FEED_FORWARD), (CONTACT, PAYLOAD)
+PURPOSES = {GOOD: (*ROUGH_USES, *EXACT_USES), FAIR: ROUGH_USES, POOR: (), UNUSABLE: ()}
 # What decided about a level: the unit of the efforts; the residual on a motion that was not
 # fitted; the covariance; the model; the residual with its noise; findings; no validation.
 UNIT, MEASURED, PARAMETERS, MODEL = 'effort_unit', 'measured', 'parameters', 'model'
@@ -41,14 +41,14 @@ class Threshold(NamedTuple):
     reason: str
 
 
-# Errors are shares of the effort of a joint in motion, the worst joint counts.
+# Bounds of errors, shares of a joint's effort in motion: of the worst joint by level, others.
 THRESHOLDS = {
     GOOD: Threshold(0.05, 'contact and payload stand out of the error: a payload of a tenth of '
                     'what the arm bears changes the effort by about twice as much'),
     FAIR: Threshold(0.15, 'the default leaves 1 to 10 % of real arms (14 public logs); feed-'
                     'forward with 15 % error still leaves the controller a seventh of the effort'),
-    UNUSABLE: Threshold(0.5, 'without any model the error is 100 %: this model does not even '
-                        'halve it'),
+    POOR: Threshold(0.5, 'without any model the error is 100 %: a worse one does not even halve '
+                    'it'),
     'determined': Threshold(0.15, 'error of the parameters up to which a validation tells the '
                             'error of the model; above, what is left there may be either'),
     'recovered': Threshold(0.03, 'residual of a simulated robot, whose model lacks nothing: noise '
@@ -57,8 +57,9 @@ THRESHOLDS = {
                                  'perfect'),
 }  # fmt: skip
 
-# Noise of decimated rows, white up to 0.8 of their Nyquist frequency, over what third differences
-# make of it: √(0.8 · 20 / (2/π · (10 Ω − 15 sin Ω + 3 sin 2Ω − sin 3Ω/3))) with Ω = 0.8 π.
+# Third differences underestimate noise of decimated rows, which is white up to Ω = 0.8 π only. Its
+# variance is Ω/π, that of its third differences 1/π ∫₀^Ω (2 − 2 cos ω)³ dω =
+# 2/π (10 Ω − 15 sin Ω + 3 sin 2Ω − sin 3Ω/3), of white noise 20. Factor: √(20 · first/second).
 IN_BAND = 1.383
 
 
@@ -123,17 +124,18 @@ def judge(identification: Identification) -> Verdict:
     parameters, unlimited = parameter_error(found)
     raw, band = [_moving(found.fitted)], IN_BAND if data and data.decimation > 1 else 1.0
     fit, noise = without_noise(found.fitted, band)
+    # Without rows that were not fitted, the error of the fit stands for theirs.
     held_out, measured = fit, np.full(len(fit), math.nan)
     chosen = None if found.mixed is None else found.mixed.shrinkage
     if chosen is not None and len(chosen.joint_residuals) == len(fit):
-        # The folds count rows at rest too, where friction has no model.
+        # The folds include rows at rest, where friction has no model.
         worse = chosen.joint_residuals / np.maximum(found.fitted.relative_residual, 1e-300)
-        held_out = np.fmax(fit, _rest(raw[0] * worse, noise))
+        held_out = np.fmax(fit, _remainder(raw[0] * worse, noise))
     if found.validation is not None:
         raw.append(_moving(found.validation))
         measured = without_noise(found.validation, band)[0]
         told = np.isfinite(measured) & ~(parameters > THRESHOLDS['determined'].value)
-        rest = _rest(measured, np.nan_to_num(parameters))
+        rest = _remainder(measured, np.nan_to_num(parameters))
         held_out = np.where(told, np.fmax(fit, rest), held_out)
     rows = zip(found.fitted.joints, parameters, held_out, measured, strict=True)
     units = select(found.findings, 'effort_unit', 'effort_unit_of_log')
@@ -159,15 +161,14 @@ def conclude(
     worst = max(joints, key=lambda joint: joint.worst, default=None)
     if worst is None:
         return Verdict(UNUSABLE, NOTHING)
-    bound = THRESHOLDS[UNUSABLE].value
-    bounds = {GOOD: THRESHOLDS[GOOD].value, FAIR: THRESHOLDS[FAIR].value, POOR: bound}
+    bounds = {level: THRESHOLDS[level].value for level in (GOOD, FAIR, POOR)}
     level = next((name for name, most in bounds.items() if worst.worst <= most), UNUSABLE)
     reason = _largest(worst)
     if level == GOOD and (severe or not validated):
         level, reason = FAIR, FINDINGS if severe else NOT_VALIDATED
     # Such residuals make the parameters uncertain, too: they come first.
-    unexplained = any(joint.from_model > bound for joint in joints)
-    if unexplained or (residual > bound and level != UNUSABLE):
+    unexplained = any(joint.from_model > bounds[POOR] for joint in joints)
+    if unexplained or (residual > bounds[POOR] and level != UNUSABLE):
         level, reason = UNUSABLE, RESIDUAL
     if effort_unit:
         level, reason = UNUSABLE, UNIT
@@ -206,7 +207,7 @@ def _moving(efforts: Validation) -> Array:
     return np.where(efforts.valid.any(axis=0), efforts.moving_residual, math.nan)
 
 
-def _rest(residual: Array, known: Array) -> Array:
+def _remainder(residual: Array, known: Array) -> Array:
     """Return what is left of relative residuals (n,) without a part that is known."""
     return np.sqrt(np.maximum(residual**2 - known**2, 0.0))
 
@@ -220,4 +221,4 @@ def without_noise(efforts: Validation, band: float) -> tuple[Array, Array]:
     effort = efforts.moving_effort
     white = band * white_noise(efforts.measured - efforts.predicted)
     noise = np.divide(white, effort, out=np.zeros(len(effort)), where=effort > 0.0)
-    return _rest(_moving(efforts), noise), noise
+    return _remainder(_moving(efforts), noise), noise

@@ -127,9 +127,11 @@ def open_input(
         settings = {**settings, 'robot': own}
     robot, chosen = _select_robot(description, wanted, recordings)
     reading = replace(reading, urdf=description)
+    # The description may name joints of which the first reading took only some.
     if not all(set(robot.recorded_joints) <= set(r.joints) for r in recordings):
         names = robot.recorded_joints
         recordings = [opened(s, names) if isinstance(s, str | Path) else s for s in sources]
+    # The configuration keeps its own joints; `robot` has those of the options.
     checked = replace(checked, robot=replace(wanted, joints=checked.robot.joints))
     return Input(tuple(recordings), robot, chosen, description, checked, settings, reading)
 

@@ -61,7 +61,7 @@ def sentences(results: Results, *, brief: bool = False) -> list[str]:
     if verdict.reason == verdicts.RESIDUAL:
         texts.append(
             f'The residual of a moving joint is {_percent(verdict.residual)}, more than '
-            f'{_percent(verdicts.THRESHOLDS[verdicts.UNUSABLE].value)}.'
+            f'{_percent(verdicts.THRESHOLDS[verdicts.POOR].value)}.'
         )
     if not verdict.validated and verdict.joints:
         texts.append('No other motion validates it.')

@@ -15,7 +15,7 @@ from scipy.stats import f, t
 from ..core.arrays import Array, Indices
 from ..core.findings import Finding, finding
 from ..core.model.robot import BaseParameters, INERTIAL, Robot
-from ..core.pipeline.estimation import as_asked
+from ..core.pipeline.estimation import as_configured
 from ..core.regression.estimate import agreement, holm
 from ..core.regression.estimators import fit
 from ..core.regression.observation_system import compress, Factors, stack_factors
@@ -69,7 +69,7 @@ def _pool_type(store: Store, type_: str) -> list[Row]:
     def add(level: str, name: str, keys: list[str], system: Factors) -> None:
         """Add the row of a pool, unless its sessions together leave parameters undetermined."""
         with contextlib.suppress(RankDeficientError):
-            estimate = fit(as_asked(system, settings), settings.method, settings.iterations)
+            estimate = fit(as_configured(system, settings), settings.method, settings.iterations)
             row = {'level': level, 'name': name, 'sessions': keys, 'type': type_}
             row |= {'configuration': configuration, 'version': version}
             rows.append(row | estimate_columns(system, estimate))

@@ -18,7 +18,7 @@ from ..core.model import build_robot, Robot, RobotSettings
 from ..core.model.base_parameters import base_parameters
 from ..core.model.robot import BaseParameters
 from ..core.pipeline.choices import without_choice
-from ..core.pipeline.estimation import as_asked, check_method
+from ..core.pipeline.estimation import as_configured, check_method
 from ..core.pipeline.observation import LogSet, observe_log
 from ..core.regression.covariance import count_blocks
 from ..core.regression.estimate import Estimate
@@ -143,7 +143,7 @@ def _identify(location: str, model: FleetModel) -> Row:
     system, most = observed.system, MOST_BATCHES
     estimate, reason = None, ''
     try:
-        estimate = fit(as_asked(system, settings), settings.method, settings.iterations)
+        estimate = fit(as_configured(system, settings), settings.method, settings.iterations)
     except RankDeficientError as error:
         reason = str(error)
     warnings: Sequence[Finding] = ()

@@ -25,6 +25,7 @@ from robotid_ros.core.verdict import (
     judge,
     LEVELS,
     PARAMETERS,
+    POOR,
     RESIDUAL,
     THRESHOLDS,
     UNIT,
@@ -170,7 +171,7 @@ def test_what_lowers_the_level():
     assert conclude(fine, residual=0.03, validated=False).level == FAIR
     severe = conclude(fine, [Severity.INFO, Severity.ERROR], residual=0.03, validated=True)
     assert (severe.level, severe.cause) == (FAIR, 1)
-    noisy = conclude(fine, residual=THRESHOLDS[UNUSABLE].value + 0.01, validated=True)
+    noisy = conclude(fine, residual=THRESHOLDS[POOR].value + 0.01, validated=True)
     assert (noisy.level, noisy.reason) == (UNUSABLE, RESIDUAL)
     assert conclude([], residual=math.nan, validated=False).level == UNUSABLE
     assert all(bound.reason for bound in THRESHOLDS.values())

@@ -107,9 +107,9 @@ def residual_warnings(
         residual = np.where(stands, error / np.maximum(size, 1e-300), residual)
     joints = enumerate(robot.joints)
     large = [j for j, name in joints if residual[j] > NOTEWORTHY and name not in known]
-    rests = {j: _Rest(robot, samples, system, value, j) for j in large} if fits else {}
-    told = {j: reason for j, r in rests.items() if (reason := r.reason(residual[j])) is not None}
-    spoilt = [j for j, r in rests.items() if j not in told and r.is_spoilt]
+    alone = {j: _Remainder(robot, samples, system, value, j) for j in large} if fits else {}
+    told = {j: reason for j, r in alone.items() if (reason := r.reason(residual[j])) is not None}
+    spoilt = [j for j, r in alone.items() if j not in told and r.is_spoilt]
     found = list[Finding]()
     for j in large:
         if j in told:
@@ -117,13 +117,13 @@ def residual_warnings(
         elif j in spoilt and (told or known):
             pass  # what is wrong with one joint spoils the fit of others, which share parameters
         elif residual[j] > LARGE or j in spoilt:
-            values = {'residual': residual[j], 'alone': rests[j].size if j in spoilt else None}
+            values = {'residual': residual[j], 'alone': alone[j].size if j in spoilt else None}
             found.append(finding('unexplained_effort', [robot.joints[j]], **values))
     return found
 
 
-class _Rest:
-    """What a joint's own columns W (N, c) leave, `own` (N,), of what all joints' leave of it."""
+class _Remainder:
+    """The part of a joint's residual that its own columns W (N, c) cannot explain, `own` (N,)."""
 
     def __init__(self, robot: Robot, samples: Samples, system: Rows, value: Array, joint: int):
         self._robot, self._samples, self._system, self._joint = robot, samples, system, joint

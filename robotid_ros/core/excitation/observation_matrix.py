@@ -125,11 +125,11 @@ class ObservationModel:
     def __init__(self, robot: Robot, steepness: Array | None = None) -> None:
         self.tree, self.width = KinematicTree(robot.model), robot.p
         self.order, self.inverse = robot.order, np.argsort(robot.order)
-        self.drives = robot.drives
+        self.drives = robot.transmissions
         if steepness is not None:
-            self.drives = tuple(smoothed(drive, steepness) for drive in robot.drives)
+            self.drives = tuple(smoothed(drive, steepness) for drive in robot.transmissions)
         self.links = robot.body_columns[robot.order][:, np.argsort(PINOCCHIO_ORDER)]
-        extras = [column for drive in robot.drives for column in drive.columns]
+        extras = [column for drive in robot.transmissions for column in drive.columns]
         self.columns = np.concatenate([self.links.ravel(), extras]).astype(np.intp)
 
     def matrix(self, motion: Motion) -> Array:

@@ -371,7 +371,7 @@ class PayloadProblem(Problem):
 
     def _columns(self) -> Indices:
         own = self.robot.body_columns[self.link, np.argsort(PINOCCHIO_ORDER)]
-        others = (k for drive in self.robot.drives for k in drive.columns)
+        others = (k for drive in self.robot.transmissions for k in drive.columns)
         friction = [k for k in others if self.robot.parameters[k].symbol != 'Ia']
         return np.concatenate([own, friction]).astype(np.intp)
 

@@ -22,19 +22,22 @@ def drive_columns(
     moving: Iterable[Transmission],
     q: Array,
     dq: Array,
-    ddq: Array,
+    ddq: Array | None = None,
     loads: Array | None = None,
     successive: bool = False,
 ) -> Iterator[tuple[int, int, Array]]:
     """
     Yield joint, column and values (N,) of rotor inertias, friction, springs and couplings.
 
-    For elastic joints these rows hold link and motor separately: `robot.add_link_rows` then adds
-    the link rows to the motor rows. Loads (N, n) are torques that the joints transmit to the links
-    [N·m or N]; of `successive` samples of one motion friction may remember the path.
+    Without ddq, rotor inertias are left out. For elastic joints these rows hold link and motor
+    separately: `robot.add_link_rows` then adds the link rows to the motor rows. Loads (N, n)
+    are torques that the joints transmit to the links [N·m or N]; of `successive` samples of one
+    motion friction may remember the path.
     """
     for drive in moving:
-        columns = [] if drive.inertia is None else [(drive.inertia, drive.turn(ddq))]
+        columns = []
+        if drive.inertia is not None and ddq is not None:
+            columns.append((drive.inertia, drive.turn(ddq)))
         position, speed = drive.turn(q), drive.turn(dq)
         load = None if loads is None else drive.turn(loads)
         for column, term in drive.terms:
@@ -45,10 +48,10 @@ def drive_columns(
 
 def path_columns(robot: Robot, q: Array, dq: Array) -> Iterator[tuple[int, int, Array]]:
     """Yield joint, column and values (N,) of friction that remembers the path of q, dq (N, n)."""
-    for drive in robot.drives:
+    for drive in robot.transmissions:
         path = tuple(each for each in drive.terms if each[1].kind.of_path is not None)
-        along = drive._replace(inertia=None, terms=path)
-        yield from drive_columns([along], q, dq, dq, successive=True)
+        along = drive._replace(terms=path)
+        yield from drive_columns([along], q, dq, successive=True)
 
 
 def friction(
@@ -63,8 +66,8 @@ def friction(
     position, speed = (np.atleast_2d(np.asarray(x, dtype=float)) for x in (q, dq))
     loads = None if load is None else np.atleast_2d(load)
     tau = np.zeros_like(speed)
-    moving = (drive._replace(inertia=None) for drive in robot.drives)
-    for joint, k, values in drive_columns(moving, position, speed, speed, loads, successive):
+    columns = drive_columns(robot.transmissions, position, speed, None, loads, successive)
+    for joint, k, values in columns:
         tau[:, joint] += chi[k] * values
     return tau.reshape(np.shape(dq))
 
@@ -72,7 +75,7 @@ def friction(
 def rotor_inertia(robot: Robot, chi: Array) -> Array:
     """Rotor inertias as a matrix (n, n): diagonal, but for couplings."""
     result = np.zeros((robot.n, robot.n))
-    for drive in robot.drives:
+    for drive in robot.transmissions:
         if drive.inertia is not None:
             result += chi[drive.inertia] * np.outer(drive.ratios, drive.ratios)
     return result
@@ -109,7 +112,7 @@ def regressor(
         chi = robot.prior if robot.load_parameters is None else robot.load_parameters
         links = robot.body_columns.ravel()
         loads = (rows.swapaxes(1, 2)[:, :, links] @ np.asarray(chi)[links]).T
-    entries = drive_columns(robot.drives, q, dq, ddq, loads, successive and not elastic)
+    entries = drive_columns(robot.transmissions, q, dq, ddq, loads, successive and not elastic)
     for row, column, values in entries:
         if place[column] >= 0:
             rows[row, place[column]] = values
@@ -244,22 +247,22 @@ class RobotDynamics:
         self._model = model_with(robot, chi, armature=False)
         self._data = self._model.createData()
         # S, how fast the model's joints move: dq_model = S dq; None: as the robot's.
-        self._moved: Array | None = robot.mimic_jacobian[robot.order]
-        if np.array_equal(self._moved, np.eye(robot.n)):
-            self._moved = None
+        self._mimic: Array | None = robot.mimic_jacobian[robot.order]
+        if np.array_equal(self._mimic, np.eye(robot.n)):
+            self._mimic = None
         self._lower = np.tril_indices(len(robot.order), -1)
         self._rotors = rotor_inertia(robot, chi)
-        self.drives = np.array([drive.ratios for drive in robot.drives])
+        self.drives = np.array([drive.ratios for drive in robot.transmissions])
         plain = dict(zip(PLAIN, np.zeros((3, len(self.drives))), strict=True))
         # The other terms, with their joint and the values of their parameters.
-        self._shaped: list[tuple[int, FrictionTerm, Array]] = []
-        for k, drive in enumerate(robot.drives):
+        self._other_terms: list[tuple[int, FrictionTerm, Array]] = []
+        for k, drive in enumerate(robot.transmissions):
             for column, term in drive.terms:
                 if term.name in plain:
                     plain[term.name][k] += chi[column]
                 else:
                     values = chi[column : column + len(term.kind.symbols)]
-                    self._shaped.append((k, term, values))
+                    self._other_terms.append((k, term, values))
         self._viscous, self._coulomb, self._offset = plain.values()
 
     def efforts(self, q: Array, dq: Array, ddq: Array) -> Array:
@@ -269,8 +272,8 @@ class RobotDynamics:
 
     def gravity(self, q: Array) -> Array:
         """Return the efforts that hold the robot, friction left out, (n,)."""
-        weight = pinocchio.computeGeneralizedGravity(self._model, self._data, self._at(q))
-        return self._felt(weight)
+        weight = pinocchio.computeGeneralizedGravity(self._model, self._data, self._q(q))
+        return self._to_joints(weight)
 
     def friction(self, q: Array, dq: Array, load: Array | None = None) -> Array:
         """Return those of friction, springs and offsets (n,), of joints that bear a load (n,)."""
@@ -282,7 +285,7 @@ class RobotDynamics:
     def drive_friction(self, q: Array, speed: Array, load: Array | None = None) -> Array:
         """Return the same drive by drive (d,), by the speeds of the drives (d,)."""
         tau = self._viscous * speed + self._coulomb * np.sign(speed) + self._offset
-        for joint, term, values in self._shaped:
+        for joint, term, values in self._other_terms:
             own = slice(joint, joint + 1)
             columns = term.columns(q[own], speed[own], None if load is None else load[own])
             tau[joint] += sum(c[0] * v for c, v in zip(columns, values, strict=True))
@@ -294,35 +297,35 @@ class RobotDynamics:
 
     def momentum_rate(self, q: Array, dq: Array) -> Array:
         """Return Cᵀ dq − g (n,): d(M dq)/dt but for drives and friction, as dM/dt = C + Cᵀ."""
-        speed = dq if self._moved is None else self._moved @ dq
-        coriolis = pinocchio.computeCoriolisMatrix(self._model, self._data, self._at(q), speed)
-        return np.asarray(self._felt(coriolis.T @ speed) - self.gravity(q))
+        speed = dq if self._mimic is None else self._mimic @ dq
+        coriolis = pinocchio.computeCoriolisMatrix(self._model, self._data, self._q(q), speed)
+        return np.asarray(self._to_joints(coriolis.T @ speed) - self.gravity(q))
 
     def jacobian(self, q: Array, frame: int) -> Array:
         """Return a frame's velocity per joint speed (6, n), linear first, in the frame's axes."""
         own = pinocchio.computeFrameJacobian(
-            self._model, self._data, self._at(q), frame, pinocchio.LOCAL
+            self._model, self._data, self._q(q), frame, pinocchio.LOCAL
         )
-        return np.array(own) if self._moved is None else own @ self._moved
+        return np.array(own) if self._mimic is None else own @ self._mimic
 
     def mass_matrix(self, q: Array) -> Array:
         """Mass matrix of any chi (p,) with all rotors, (n, n) at q (n,), (N, n, n) at (N, n)."""
-        result = np.array(pinocchio.crba(self._model, self._data, self._at(q)))
+        result = np.array(pinocchio.crba(self._model, self._data, self._q(q)))
         result[self._lower] = result.T[self._lower]
-        if self._moved is not None:
-            result = self._moved.T @ result @ self._moved
+        if self._mimic is not None:
+            result = self._mimic.T @ result @ self._mimic
         return np.asarray(result + self._rotors)
 
     def _links(self, q: Array, dq: Array, ddq: Array) -> Array:
         """Return the efforts of the links' inertia and weight, (n,)."""
-        if self._moved is not None:
-            dq, ddq = self._moved @ dq, self._moved @ ddq
-        return self._felt(pinocchio.rnea(self._model, self._data, self._at(q), dq, ddq))
+        if self._mimic is not None:
+            dq, ddq = self._mimic @ dq, self._mimic @ ddq
+        return self._to_joints(pinocchio.rnea(self._model, self._data, self._q(q), dq, ddq))
 
-    def _at(self, q: Array) -> Array:
+    def _q(self, q: Array) -> Array:
         """Return the positions of the model's joints."""
-        return q if self._moved is None else self.robot.link_positions(q)[self.robot.order]
+        return q if self._mimic is None else self.robot.link_positions(q)[self.robot.order]
 
-    def _felt(self, tau: Array) -> Array:
+    def _to_joints(self, tau: Array) -> Array:
         """Return what the robot's joints bear of torques of the model's, in memory of its own."""
-        return np.array(tau if self._moved is None else self._moved.T @ tau)
+        return np.array(tau if self._mimic is None else self._mimic.T @ tau)

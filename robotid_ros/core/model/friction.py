@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 import dataclasses
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,17 +42,14 @@ def ripple(order: str, q: Array, constants: Mapping[str, float]) -> tuple[Array,
     return np.cos(constants[order] * q), np.sin(constants[order] * q)
 
 
-def maxwell_slip(
-    distance_name: str, q: Array, dq: Array, constants: Mapping[str, float]
-) -> tuple[Array, ...]:
+def maxwell_slip(q: Array, dq: Array, distance: float) -> Array:
     """
     Return the force of a Maxwell-slip element along a path (Al-Bender, Lampaert and Swevers 2005).
 
     A spring that slips where its deflection z reaches the presliding distance Δ: z/Δ, with
     dz = dq while |z| < Δ (the stop operator). Of each stretch between two turning points only
-    the ends of the stretches before count.
+    the ends of the stretches before matter.
     """
-    distance = constants[distance_name]
     turns = np.flatnonzero(np.diff(np.sign(np.diff(q)))) + 1
     ends = np.concatenate([[0], turns])
     z = float(np.sign(dq[0])) * distance
@@ -62,7 +59,7 @@ def maxwell_slip(
         states.append(z)
     stretch = np.searchsorted(turns, np.arange(len(q)), side='right')
     start = np.array(states) - q[ends]
-    return (np.clip(start[stretch] + q, -distance, distance) / distance,)
+    return np.clip(start[stretch] + q, -distance, distance) / distance
 
 
 def low_speed_columns(dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
@@ -79,7 +76,7 @@ def rounded_sign_columns(dq: Array, constants: Mapping[str, float]) -> tuple[Arr
 
 def slip_columns(q: Array, dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
     """Return z/Δ − sign(dq) of Maxwell-slip elements: Coulomb friction that sets in over a way."""
-    return tuple(maxwell_slip('', q, dq, {'': d})[0] - np.sign(dq) for d in SLIP_DISTANCES)
+    return tuple(maxwell_slip(q, dq, d) - np.sign(dq) for d in SLIP_DISTANCES)
 
 
 def load_columns(dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
@@ -103,7 +100,16 @@ STIFFNESS = '{f}/{l}'
 # Plain friction, F_v dq + F_c sign(dq) + offset: of joints that the configuration leaves open.
 PLAIN = ('viscous', 'coulomb', 'offset')
 UNKNOWN = 0.0  # default of a shape constant of which no two robots share one: to be given
-SYMMETRIC = ((1.0,), (0.0,))  # dry friction of one parameter, the same both ways, see `dry`
+
+
+class Dry(NamedTuple):
+    """Share of each parameter in the friction that holds a joint at rest; in a constant torque."""
+
+    hold: tuple[float, ...]
+    constant: tuple[float, ...]
+
+
+SYMMETRIC = Dry((1.0,), (0.0,))  # of one parameter, the same both ways
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,9 +135,7 @@ class TermKind:
     # Natural amplitude of columns that a mixed model shrinks; of a spring half its range.
     amplitude: float = 0.0
     jumps: bool = False  # by a step where the joint turns round
-    # (2, parameters): share of each in the friction that holds a simulated joint at rest, and in a
-    # constant torque.
-    dry: tuple[tuple[float, ...], ...] = ()
+    dry: Dry | None = None  # of a simulated joint
     # A torque of position, no friction: exporters write it as a spring, or say that they cannot.
     spring: bool = False
 
@@ -161,7 +165,7 @@ TERMS: Mapping[str, TermKind] = {
     'offset': term('off', FORCE, lambda dq, _: (np.ones_like(dq),), positive=''),
     'asymmetric_coulomb': term(
         'Fcp Fcm', FORCE, lambda dq, _: ((dq > 0).astype(float), -(dq < 0).astype(float)),
-        described='friction', jumps=True, dry=((0.5, 0.5), (0.5, -0.5)),
+        described='friction', jumps=True, dry=Dry((0.5, 0.5), (0.5, -0.5)),
     ),
     'asymmetric_viscous': term(
         'Fvp Fvm', VISCOUS, lambda dq, _: (np.maximum(dq, 0.0), np.minimum(dq, 0.0)),
@@ -179,7 +183,7 @@ TERMS: Mapping[str, TermKind] = {
     # Where no path is known, it is Coulomb friction.
     'presliding': term(
         'Fc', FORCE, coulomb, described='friction', dry=SYMMETRIC,
-        of_path=partial(maxwell_slip, 'presliding_distance'),
+        of_path=lambda q, dq, c: (maxwell_slip(q, dq, c['presliding_distance']),),
         constants={'presliding_distance': 0.01},
     ),
     # Friction of gears grows with the load: Fl |τ| sign(dq) (Hamon, Gautier and Garrec 2010).

@@ -279,7 +279,7 @@ class Robot:
         return np.asarray(self.first_columns[:, None] + np.arange(10))
 
     @cached_property
-    def drives(self) -> tuple[Transmission, ...]:
+    def transmissions(self) -> tuple[Transmission, ...]:
         """The joints' drives, with spring and link behind an elastic one, then couplings'."""
         unit, first, found = np.eye(self.n), self.first_columns.tolist(), list[Transmission]()
         motors = self.motors.tolist() if isinstance(self, ElasticRobot) else range(self.n)

@@ -17,7 +17,7 @@ from ..model.base_parameters import base_parameters
 from ..model.robot import ElasticRobot, Robot
 from ..payload.payload import expected_mass_sigma, payload_identification
 from ..pipeline.choices import choose_model
-from ..pipeline.estimation import as_asked
+from ..pipeline.estimation import as_configured
 from ..pipeline.observation import observe_so_far
 from ..regression.covariance import SECONDS
 from ..regression.estimators import fit, MIXED
@@ -58,7 +58,7 @@ class Knowledge:
         return float(self.error[self.worst] * math.sqrt(self.time / (self.time + seconds)))
 
     def enough(self, until: Until) -> bool:
-        """Whether all is known that is asked for, or the model leaves so much more."""
+        """Whether all goals are met, or the model error is so many times the parameters'."""
         # A parameter may be gone with gravity, where the efforts hold none.
         sigma = {name: self.sigma.get(name, math.inf) for name in until.sigma}
         if any(not sigma[name] <= bound for name, bound in until.sigma.items()):
@@ -100,7 +100,7 @@ def follow(
     base, method = base_parameters(robot), MIXED if settings.method == MIXED else 'wls'
     for so_far in observe_so_far(recording, robot, base, settings.signals, SECONDS):
         observed = so_far()
-        system, sampled = as_asked(observed.system, settings), observed.sampled_systems
+        system, sampled = as_configured(observed.system, settings), observed.sampled_systems
         if mixed is not None and method == MIXED:
             system = mixed.attach(system)
         try:

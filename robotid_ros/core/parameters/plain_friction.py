@@ -202,7 +202,7 @@ def _drives(
         torque, plain = np.zeros(len(q)), [0.0, 0.0, 0.0]
         load = None if loads is None else loads[:, j]
         # Both sides of a spring turn as one where formats have no spring.
-        own = (drive for drive in robot.drives if drive.joints.tolist() in ([j], [motor]))
+        own = (drive for drive in robot.transmissions if drive.joints.tolist() in ([j], [motor]))
         for column, term in (each for drive in own for each in drive.terms):
             if term.kind.spring:  # formats have no ripple, which plain friction therefore misses
                 continue

@@ -10,7 +10,7 @@ base parameter may move by more than ±3 σ either.
 
 from collections.abc import Callable
 import dataclasses
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -101,6 +101,14 @@ class _ConsistentFit:
         return consistent_parameters(factor, target, prior, noise)
 
 
+class _Cost(NamedTuple):
+    """What a pull to the prior costs."""
+
+    penalised: float  # relative residual, penalties included
+    moved: float  # most σ that a base parameter moves by
+    residual: float  # relative, without penalties
+
+
 def standard_parameters(
     robot: Robot,
     base: BaseParameters,
@@ -136,48 +144,47 @@ def standard_parameters(
     R /= max(float(np.linalg.norm(R[:, -1])), 1e-300)
     penalised = _with_penalties(R, estimate, system.penalty)
 
-    def cost(found: Consistent) -> Array:
-        """Return the root of the sum, by how many σ base parameters move, and the residual."""
+    def cost(found: Consistent) -> _Cost:
         value = base.of(found.value)
-        moved = np.max(np.abs(value - estimate.value) / sigma)
-        return np.array([_left(penalised, value), moved, _left(R, value)])
+        moved = float(np.max(np.abs(value - estimate.value) / sigma))
+        return _Cost(_left(penalised, value), moved, _left(R, value))
 
-    def tried(fit: _ConsistentFit, looser: float = LOOSEST, without: str = '') -> Array:
+    def tried(fit: _ConsistentFit, looser: float = LOOSEST, without: str = '') -> _Cost:
         """Return the cost of a pull; infinite where the solver finds nothing."""
         try:
             return cost(fit(looser, without))
         except SolverError:
-            return np.full(3, np.inf)
+            return _Cost(np.inf, np.inf, np.inf)
 
     def near(fit: _ConsistentFit) -> float:
         """Return how far base parameters may move: constraints alone may move them farther."""
-        return max(NEAR, (1.0 + SLACK) * float(tried(fit)[1]))
+        return max(NEAR, (1.0 + SLACK) * tried(fit).moved)
 
-    first, moved, _ = cost(tight)
+    first, apart = cost(tight), dict[str, float]()
     known: dict[str, Any] = {'base_residual': _left(R, estimate.value)}
     limit = max((1.0 + tolerance) * known['base_residual'], NEGLIGIBLE)
     found, looser = tight, 1.0
-    if first > limit or (moved > NEAR and moved > near(weighted)):
+    if first.penalised > limit or (first.moved > NEAR and first.moved > near(weighted)):
         plain = dataclasses.replace(weighted, data=_unweighted(base, estimate, penalised))
         thin = dataclasses.replace(plain, margin=THIN)
         for fit in (weighted, plain, thin):
-            if tried(fit)[0] <= limit:
+            if tried(fit).penalised <= limit:
                 break
         else:
-            # No body that can exist explains the data; what is left without the joint in the way.
+            # No possible body explains the data; the residual without the joint in the way.
             fit = dataclasses.replace(weighted, margin=THIN)
-            limit = (1.0 + SLACK) * tried(fit)[0]
+            limit = (1.0 + SLACK) * tried(fit).penalised
             owners = dict.fromkeys(p.joint for p in robot.parameters)  # couplings too
-            rest = {k: min(tried(f, without=k)[2] for f in (thin, fit)) for k in owners}
-            known['attainable'] = float(min(tried(f)[2] for f in (plain, thin, fit)))
-            known['obstacle'] = min(rest, key=lambda joint: rest[joint])
+            apart = {k: min(tried(f, without=k).residual for f in (thin, fit)) for k in owners}
+            known['attainable'] = min(tried(f).residual for f in (plain, thin, fit))
+            known['obstacle'] = min(apart, key=lambda joint: apart[joint])
         limits = np.array([limit, near(fit)])
         looser = _least(lambda pull: bool(np.all(tried(fit, pull)[:2] <= limits)))
         found = fit(looser)
     known['residual'] = residual = _left(R, base.of(found.value))
     if 'obstacle' in known:
         values = {'base': known['base_residual'], 'attainable': known['attainable']}
-        values |= {'robot': robot.name, 'residual': residual, 'without': rest[known['obstacle']]}
+        values |= {'robot': robot.name, 'residual': residual, 'without': apart[known['obstacle']]}
         known['findings'] = (finding('not_physical', [known['obstacle']], **values),)
     links = physically_consistent_links(found.value, robot.first_columns)
     return Standard(found.value, found.sigma, links, spread=looser * spread, **known)

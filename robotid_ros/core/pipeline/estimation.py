@@ -59,8 +59,8 @@ class Estimation(Observed[System]):
     remarks: tuple[Finding, ...] = ()  # findings on the estimate
     history: History | None = None  # of an iterative method, or None
 
-    def less_shrunk(self) -> Estimation:
-        """Return what is left for plain friction, of a mixed model; else all as it is."""
+    def without_shrunk(self) -> Estimation:
+        """Return it without the shrunk part of a mixed model; else as it is."""
         penalty = self.system.penalty
         if penalty is None:
             return self
@@ -137,7 +137,7 @@ def estimate_base_parameters(
         sampled, notes = observed.sampled_systems, observed.notes
         check_deflections(observed.samples, robot)
         progress('estimating')
-        system = attach(as_asked(observed.system, settings))
+        system = attach(as_configured(observed.system, settings))
         system, estimate, remarks, history = _fit(
             recording, observed.samples, system, robot, base, settings, progress
         )
@@ -158,10 +158,10 @@ def estimate_base_parameters(
     )  # fmt: skip
 
 
-def as_asked(system: System, settings: IdentificationSettings) -> System:
-    """Return the system without what the model may leave out where that is not to count."""
-    counted = settings.covariance == MODEL_ERROR and settings.method not in SIMULATED
-    return system if counted else dataclasses.replace(system, D=None)
+def as_configured(system: System, settings: IdentificationSettings) -> System:
+    """Return the system without the columns D of model errors where σ does not include them."""
+    included = settings.covariance == MODEL_ERROR and settings.method not in SIMULATED
+    return system if included else dataclasses.replace(system, D=None)
 
 
 def _fit(

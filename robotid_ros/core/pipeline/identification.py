@@ -64,7 +64,7 @@ def identify(
     estimation = estimate_base_parameters(recording, robot, base, settings, progress, mixed)
     samples, systems = estimation.samples, estimation.sampled_systems
     # Without what is shrunk: diagnostics look at what that leaves.
-    estimate, plain, essential = estimation.estimate, estimation.less_shrunk(), None
+    estimate, plain, essential = estimation.estimate, estimation.without_shrunk(), None
     if settings.essential:
         progress('finding the essential parameters')
         bounds = settings.essential_sigma, settings.significance

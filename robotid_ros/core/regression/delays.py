@@ -161,7 +161,7 @@ def prepare_without_delay(
         samples, fewer, delays, notes = _without_confirmed_delays(samples, fewer, held)
         system = dataclasses.replace(system, Y=fewer.Y)
     times = sampling_times_of(recording) if settings.stamps == 'auto' else None
-    share = 0.0 if times is None else times.left / max(times.share, 1.0 - times.share) ** 2
+    share = 0.0 if times is None else times.error_share / max(times.share, 1.0 - times.share) ** 2
     if times is not None and share >= NEGLIGIBLE:
         # Errors of time enter W and, as controllers answer to them, efforts: what they change in
         # the estimate grows with their variance. It is that of the other extreme, stamps as
@@ -176,7 +176,7 @@ def prepare_without_delay(
             other = prepare_without_delay(apart, robot, base, signals).system
             extremes = [fit(each.select(plain)).value for each in (other, system)]
             change[plain] = share * (extremes[0] - extremes[1])
-            timing = TimingError(change, times.jitter, times.jitter * times.left**0.5)
+            timing = TimingError(change, times.jitter, times.jitter * times.error_share**0.5)
             system = dataclasses.replace(system, timing=timing)
     return Observed(system, samples, (system,), delays, tuple(notes))
 

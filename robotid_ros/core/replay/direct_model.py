@@ -156,7 +156,7 @@ def direct_model(robot: Robot, chi: Array) -> DirectModel:
     n, chi, coulomb = robot.n, np.asarray(chi, dtype=float), list[float]()
     offset, damping, inertia = np.zeros(n), np.zeros((n, n)), np.zeros((n, n))
     smooth: list[tuple[int, FrictionTerm, Array]] = []
-    for drive in robot.drives:
+    for drive in robot.transmissions:
         shape, holding = np.outer(drive.ratios, drive.ratios), 0.0
         for column, term in drive.terms:
             values = chi[column : column + len(term.kind.symbols)]
@@ -196,12 +196,12 @@ def direct_model(robot: Robot, chi: Array) -> DirectModel:
 
 def slip_directions(robot: Robot) -> Array:
     """Return R, (m, n): slip speeds `R q̇` of joints with dry friction, then of couplings."""
-    return np.array([each.ratios for each in robot.drives if each.dry]).reshape(-1, robot.n)
+    return np.array([each.ratios for each in robot.transmissions if each.dry]).reshape(-1, robot.n)
 
 
 def slip_columns(robot: Robot, slip: Array) -> Iterator[tuple[int, Array]]:
     """Yield columns of dry friction and their values (N, n), by signs (N, m) that acted."""
-    dry = [drive for drive in robot.drives if drive.dry]
+    dry = [drive for drive in robot.transmissions if drive.dry]
     for drive, sign in zip(dry, slip.T, strict=True):
         for column, term in drive.terms:
             if term.kind.dry:

@@ -31,6 +31,8 @@ LONGEST_PAUSE, STRETCH = 0.5, 2.0
 MIN_STRETCH = 64  # fewest samples that tell a phase
 # From this share of samples that differ and have the stamp of the one before, a clock is starved.
 MIN_SHARE_STANDING = 0.02
+LEAST_STATES = 100  # fewer tell no rate
+ONE_PERIOD = 0.25  # share of a period by which steps that are one period may differ from it
 MIN_GRID = 100_000  # shortest step of a simulation [ns]
 SHARE_OF_SPEED = 0.1  # of the largest speed, from which a motion shows how much time passed
 LOSSES_WINDOW = 21  # samples whose median tells what was lost before: more than are late in a row
@@ -174,8 +176,8 @@ class SamplingTimes(ReadOnlyArrays):
         return self.stamps if self.share == 1.0 else self.even + self.share * rest
 
     @property
-    def left(self) -> float:
-        """Variance of the errors of `time` over that of the jitter."""
+    def error_share(self) -> float:
+        """Variance of the errors of `time` / that of the jitter, share (1 − share) + sigma²."""
         return self.share * (1.0 - self.share) + min(self.sigma, 1.0) ** 2
 
     @property
@@ -301,11 +303,10 @@ SAME_RATE = 0.05  # rates so near to one another are the same: a parameter has n
 # Ratio from which a rate is more than rounded, as ros2_control rounds to three quarters at least,
 # and from which the rates of two publishers are more than their losses apart.
 CLEARLY_FEWER = 1.5
-# Distances that are one nominal period, up to this share, and how many of all show that period.
-# Without loss, hardly any update of a slower controller is that early.
-ONE_PERIOD, SHARE_OF_SINGLE_PERIODS = 0.25, 0.1
-# Fewer states tell no rate, nor do such of which this share have the stamp of the one before.
-LEAST_STATES, MAX_SHARE_REPEATED = 100, 0.1
+# Share of all distances that show a nominal period: without loss, hardly any update of a slower
+# controller is that early.
+SHARE_OF_SINGLE_PERIODS = 0.1
+MAX_SHARE_REPEATED = 0.1  # of stamps that repeat, from which on states show no rate
 
 
 def observed_update_rate(nominal: float, stamp: Array, joint_state_rate: float) -> float:

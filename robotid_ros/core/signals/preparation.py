@@ -82,7 +82,7 @@ def average_periods(
 
 # With at least this many short gaps, and this share of the time in them, messages were lost
 # throughout. Otherwise a gap is an interruption, and is left out.
-MIN_GAPS, MIN_SHARE = 10, 0.1
+LOSSES_GAPS, LOSSES_SHARE = 10, 0.1
 # Longest gap that is bridged, of a period of the fastest motion: at a fifth of it, positions
 # between samples are right to a few per mille of the motion; and in any case [s].
 SHARE_OF_PERIOD, MAX_BRIDGED = 0.2, 0.5
@@ -90,13 +90,13 @@ POWER_SHARE = 0.95  # of the speeds that is motion: interpolation distorts the r
 MAX_GRID_GAP = 1.0  # what is left of a longer gap [s]: all of it would only fill memory
 MIN_SAMPLES = 100  # fewer usable samples identify nothing
 GRID_TOLERANCE = 1e-3  # of a sample: stamps so near to a uniform grid are not interpolated
-MANY_GAPS, LARGE_SHARE = 10, 0.5  # of the time: these are losses, no interruptions
+BURSTS_GAPS, BURSTS_SHARE = 10, 0.5  # of the time: more leaves short bursts only
 MIN_TRAVEL = 1e-3  # a joint that travels less is at rest [rad or m]
 LEVEL = 1e-6  # relative: an effort at its least level is no smaller
 MIN_CLIPPED_SHARE = 0.001  # share of clipped samples from which a note is worth reading
 
 
-def interpolate(time: Array, values: Array, at: Array) -> Array:
+def akima(time: Array, values: Array, at: Array) -> Array:
     """Interpolate values (N, n) at increasing times (N,) by piecewise cubics (Akima 1970)."""
     from scipy.interpolate import Akima1DInterpolator
 
@@ -116,11 +116,11 @@ def bridged_gap(
 
     def missing_all_over(bridged: float) -> bool:
         gaps = (steps > longest) & (steps <= bridged)
-        return bool(gaps.sum() >= MIN_GAPS and steps[gaps].sum() > MIN_SHARE * steps.sum())
+        return bool(gaps.sum() >= LOSSES_GAPS and steps[gaps].sum() > LOSSES_SHARE * steps.sum())
 
     if missing_all_over(MAX_BRIDGED):
         squeezed = np.concatenate([[0.0], np.cumsum(np.minimum(steps, MAX_BRIDGED))])
-        motion = interpolate(squeezed, position, np.arange(0.0, squeezed[-1], usual))
+        motion = akima(squeezed, position, np.arange(0.0, squeezed[-1], usual))
         bandwidth = motion_bandwidth(motion, 1.0 / usual, POWER_SHARE)
         bridged = min(MAX_BRIDGED, SHARE_OF_PERIOD / max(bandwidth, 1e-3))
         if missing_all_over(bridged):
@@ -129,7 +129,8 @@ def bridged_gap(
     gaps = np.flatnonzero(steps > longest)
     if gaps.size:
         lost, share = float(steps[gaps].sum()), float(steps[gaps].sum()) / float(steps.sum())
-        name = 'mostly_gaps' if gaps.size >= MANY_GAPS and share > LARGE_SHARE else 'gap_left_out'
+        bursts = gaps.size >= BURSTS_GAPS and share > BURSTS_SHARE
+        name = 'mostly_gaps' if bursts else 'gap_left_out'
         values = {'duration': lost, 'count': gaps.size, 'share': share}
         notes.append(finding(name, since=time[gaps[0]], **values))
     missing = int(np.sum(np.round(steps[steps <= longest] / usual) - 1.0))
@@ -174,7 +175,7 @@ def resample_uniformly(
     grid = time[0] + step * np.arange(int(np.floor((short[-1] - short[0]) / step + 0.5)) + 1)
     if grid.size != time.size or np.abs(grid - short).max() >= GRID_TOLERANCE * step:
         # Smooth for the position, which is differentiated; without overshoot for the effort.
-        position = interpolate(short, position, np.clip(grid, short[0], short[-1]))
+        position = akima(short, position, np.clip(grid, short[0], short[-1]))
         effort = np.column_stack([np.interp(grid, short, column) for column in effort.T])
     covered = np.ones(grid.size, dtype=bool)
     for gap in np.flatnonzero(np.diff(time) > longest):
@@ -220,7 +221,7 @@ class UniformRecording:
     recording: Recording  # positions and efforts, as published
     rate: float  # [Hz]
     measured: Mask  # (N,) in no gap, and in the one period of averages
-    clipped: Mask  # (N, n) efforts are at their limit
+    unusable: Mask  # (N, n) efforts are clipped, or read 0 in a dead zone
     noise: Array | None  # (n,) of the torques, from the differences between periods
     notes: tuple[Finding, ...]  # what was repaired
 
@@ -229,19 +230,19 @@ def resample(recording: Recording, robot: Robot, settings: SignalSettings) -> Un
     """Put a recording on a uniform time grid, averaged over periods where that is set."""
     if isinstance(robot, ElasticRobot):
         recording = dataclasses.replace(recording, effort=robot.motor_efforts(recording.effort))
-    even, rate, measured, notes = resample_uniformly(recording, settings)
-    _check_efforts(even, robot)
+    grid, rate, measured, notes = resample_uniformly(recording, settings)
+    _check_efforts(grid, robot)
     # Checked once for each of these settings: the choice of filters calls this many times.
     check = refuse_derived_efforts, settings.max_gap, settings.stamps, settings.rate
     if check not in recording.passed:
         rows, source = (recording.position, recording.effort, recording.velocity), recording.source
         refuse_derived_efforts(recording.joints, *rows, where=source)
-        refuse_derived_efforts(even.joints, even.position, even.effort, rate=rate, where=source)
+        refuse_derived_efforts(grid.joints, grid.position, grid.effort, rate=rate, where=source)
         recording.passed.add(check)
-    cut = clipped_samples(even.effort, robot.largest_efforts)
-    clipped, steps = cut.mean(axis=0), quantization_steps(even.effort)
+    cut = clipped_samples(grid.effort, robot.largest_efforts)
+    clipped, steps = cut.mean(axis=0), quantization_steps(grid.effort)
     least = dead_zones(recording.effort)
-    dead = np.abs(even.effort) < (1.0 - LEVEL) * least
+    dead = np.abs(grid.effort) < (1.0 - LEVEL) * least
     told = (
         ('effort_clipped', clipped >= MIN_CLIPPED_SHARE, {'share': clipped}),
         ('effort_steps', steps > 0.0, {'step': steps}),
@@ -255,12 +256,12 @@ def resample(recording: Recording, robot: Robot, settings: SignalSettings) -> Un
     cut |= dead
     period, noise = find_period(recording), None
     if period is not None:
-        noise = noise_between_periods(robot.torques(even.effort), rate, period)
+        noise = noise_between_periods(robot.torques(grid.effort), rate, period)
     if settings.averaging and period is not None and measured.all() and not cut.any():
-        even, rate, measured = average_periods(even, rate, period)
-        cut = np.zeros(even.position.shape, dtype=bool)
+        grid, rate, measured = average_periods(grid, rate, period)
+        cut = np.zeros(grid.position.shape, dtype=bool)
         notes.append(finding('periods_averaged', period=period))
-    return UniformRecording(even, rate, measured, cut, noise, tuple(notes))
+    return UniformRecording(grid, rate, measured, cut, noise, tuple(notes))
 
 
 def _check_efforts(recording: Recording, robot: Robot) -> None:
@@ -313,7 +314,7 @@ MIN_MEASURED_SHARE = 0.5  # less away from gaps, and these are why no row is lef
 
 
 def valid_rows(
-    even: UniformRecording,
+    grid: UniformRecording,
     robot: Robot,
     dq: Array,
     band: float,
@@ -326,12 +327,12 @@ def valid_rows(
         shared = _is_moving(dq @ coupling.ratios[:, None], settings.standstill)
         turning[:, coupling.ratios != 0.0] &= shared
     # All that were measured, of the joints that move: noise of one that never does has a sign too.
-    every = measured_rows(even, band) & (turning.mean(axis=0) > MIN_MOVING_SHARE)
+    every = measured_rows(grid, band) & (turning.mean(axis=0) > MIN_MOVING_SHARE)
     if settings.rows == 'every':
         return every
     # Measured, moving, away from ends, gaps and clipping.
-    edge = _edge_samples(even, band)
-    moving = away_from_gaps(even, band)[:, None] & ~even.clipped & turning
+    edge = _edge_samples(grid, band)
+    moving = away_from_gaps(grid, band)[:, None] & ~grid.unusable & turning
     # Only a decimation mixes more than neighbours.
     moving = all_within(moving, int(np.ceil(settings.guard * decimation)) if decimation > 1 else 1)
     moving[:edge] = moving[len(moving) - edge :] = False
@@ -350,24 +351,24 @@ def valid_rows(
         [any(t.constants and not t.kind.of_position for t in terms) for terms in robot.friction]
     )
     # Hardly any transient of the recording's ends reaches the inner rows.
-    short, row = int(INNER_PERIODS * even.rate / band), np.arange(even.measured.size)
+    short, row = int(INNER_PERIODS * grid.rate / band), np.arange(grid.measured.size)
     inner = (row >= short) & (row < row.size - short)
     return np.where(shaped, clear & inner[:, None], moving)
 
 
-def away_from_gaps(even: UniformRecording, band: float) -> Mask:
+def away_from_gaps(grid: UniformRecording, band: float) -> Mask:
     """Return the rows (N,) that no transient of a filter for this band [Hz] reaches."""
-    return all_within(even.measured, _edge_samples(even, band))
+    return all_within(grid.measured, _edge_samples(grid, band))
 
 
-def _edge_samples(even: UniformRecording, band: float) -> int:
-    return int(np.ceil(EDGE_PERIODS * even.rate / band - ROUNDING))
+def _edge_samples(grid: UniformRecording, band: float) -> int:
+    return int(np.ceil(EDGE_PERIODS * grid.rate / band - ROUNDING))
 
 
-def measured_rows(even: UniformRecording, band: float) -> Mask:
+def measured_rows(grid: UniformRecording, band: float) -> Mask:
     """Return the rows (N, n) that hold what was measured, after a filter for this band [Hz]."""
-    edge = int(even.rate / band)
-    good = even.measured[:, None] & ~even.clipped
+    edge = int(grid.rate / band)
+    good = grid.measured[:, None] & ~grid.unusable
     good[:1] = good[-1:] = False
     return all_within(good, edge)
 
@@ -388,24 +389,24 @@ def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Sam
     RecordingError where the recording cannot be used, UnknownNameError for a joint that it lacks.
     """
     recording = recording.select(robot.joints)
-    even = resample(recording, robot, settings)
-    position, steps = even.recording.position, position_steps(recording.position)
+    grid = resample(recording, robot, settings)
+    position, steps = grid.recording.position, position_steps(recording.position)
     # Noise larger than steps lets these average out, and counts as speed here.
-    speed = even.rate * np.mean(np.abs(np.diff(position, axis=0)), axis=0)
+    speed = grid.rate * np.mean(np.abs(np.diff(position, axis=0)), axis=0)
     cutoff = settings.cutoff or max(
-        MIN_CUTOFF, CUTOFF_FACTOR * motion_bandwidth(position, even.rate)
+        MIN_CUTOFF, CUTOFF_FACTOR * motion_bandwidth(position, grid.rate)
     )
-    cutoff = min(cutoff, MAX_CUTOFF_SHARE * even.rate)
+    cutoff = min(cutoff, MAX_CUTOFF_SHARE * grid.rate)
     hidden = np.where(steps * cutoff > COARSE * speed, steps * cutoff, 0.0)
     band = min(settings.band or cutoff, cutoff)
     # Whose filter passes what is below the band.
-    decimation = settings.decimation or max(1, int(MAX_CUTOFF_SHARE * even.rate / band + ROUNDING))
-    q = lowpass(position, cutoff, even.rate, settings.order)
-    dq = central_differences(q, even.rate)
-    ddq = central_differences(dq, even.rate)
-    valid = valid_rows(even, robot, dq, band, decimation, settings)
+    decimation = settings.decimation or max(1, int(MAX_CUTOFF_SHARE * grid.rate / band + ROUNDING))
+    q = lowpass(position, cutoff, grid.rate, settings.order)
+    dq = central_differences(q, grid.rate)
+    ddq = central_differences(dq, grid.rate)
+    valid = valid_rows(grid, robot, dq, band, decimation, settings)
     if not valid.any():
-        where, share = even.recording.source or 'the recording', away_from_gaps(even, band).mean()
+        where, share = grid.recording.source or 'the recording', away_from_gaps(grid, band).mean()
         if share < MIN_MEASURED_SHARE:
             raise StandstillError(
                 f'messages of {where} are missing: only {100 * share:.0f} % of it lie '
@@ -418,17 +419,17 @@ def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Sam
         )
     return Samples(
         robot.joints,
-        even.recording.time,
+        grid.recording.time,
         q,
         dq,
         ddq,
-        robot.torques(even.recording.effort),
-        even.rate,
+        robot.torques(grid.recording.effort),
+        grid.rate,
         valid,
-        even.noise,
+        grid.noise,
         decimation,
-        notes=even.notes,
+        notes=grid.notes,
         cutoff=cutoff,
-        measured=np.asarray(measured_rows(even, band).any(axis=1)),
+        measured=np.asarray(measured_rows(grid, band).any(axis=1)),
         hidden=hidden,
     )

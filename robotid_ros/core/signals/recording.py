@@ -253,16 +253,10 @@ class SignalSettings:
         'constants, moving for others', choices=('auto', 'moving', 'all', 'every'),
     )  # fmt: skip
     max_gap: float = setting(
-        0.05,
-        'longest gap between samples that is bridged; longer ones are left out',
-        unit='s',
-        minimum=0.0,
+        0.05, 'longest gap that is bridged; longer ones are left out', unit='s', minimum=0.0
     )
     standstill: float = setting(
-        STANDSTILL,
-        'speed below which a joint stands still and its friction has no sign',
-        unit='rad/s',
-        minimum=0.0,
+        STANDSTILL, 'speed below which a joint stands still', unit='rad/s', minimum=0.0
     )
     guard: float = setting(
         2.0, 'also drop this many decimated rows beside a standstill: the filters mix them',

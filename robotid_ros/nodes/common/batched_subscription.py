@@ -61,14 +61,14 @@ class BatchedSubscription:
         offered = node.get_publishers_info_by_topic(node.resolve_topic_name(topic))
         offers = [info.qos_profile for info in offered]
         reliable, best_effort = ReliabilityPolicy.RELIABLE, ReliabilityPolicy.BEST_EFFORT
-        kept_by, volatile = DurabilityPolicy.TRANSIENT_LOCAL, DurabilityPolicy.VOLATILE
+        transient_local, volatile = DurabilityPolicy.TRANSIENT_LOCAL, DurabilityPolicy.VOLATILE
         all_reliable = bool(offers) and all(offer.reliability == reliable for offer in offers)
-        all_keep = all(offer.durability == kept_by for offer in offers)
+        all_keep = all(offer.durability == transient_local for offer in offers)
         qos = QoSProfile(
             history=HistoryPolicy.KEEP_LAST,
             depth=depth,
             reliability=reliable if latched or all_reliable else best_effort,
-            durability=kept_by if latched and all_keep else volatile,
+            durability=transient_local if latched and all_keep else volatile,
         )
         given = message_type, topic, lambda _: None, qos
         group = _NeverExecutedGroup()

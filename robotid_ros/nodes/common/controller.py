@@ -45,10 +45,8 @@ STATE, COMMANDS = 'controller_state', 'joint_trajectory'
 ACTION = 'follow_joint_trajectory'
 GOALS, CANCEL = f'{ACTION}/_action/status', f'{ACTION}/_action/cancel_goal'
 SET_PARAMETERS = 'set_parameters_atomically'
-# It leaves its commands out for good once one of them was not a number.
-NO_COMMANDS = (
-    'after one that was not a number it does not before it is cleaned up, configured and activated'
-)
+# It leaves its commands out for good once one of them was NaN.
+NO_COMMANDS = 'after a NaN it publishes none until it is cleaned up, configured and activated'
 # A slower session says little: accelerations go with its square. Waits take its inverse longer.
 MIN_SPEED = 0.1
 MAX_PAUSE = 5.0  # in which a robot may be slower on its way, as while somebody stands near it [s]
@@ -227,7 +225,7 @@ def reference_positions(message: Any, joints: Sequence[str]) -> Array:
 
 
 class SpeedScaling:
-    """Reads and checks at which share of the designed speed a controller runs; at first 0 is 1."""
+    """Reads and checks a controller's speed scaling; 0 counts as 1 until it was above 0."""
 
     def __init__(self, now: float = 0.0):
         self._known = False
@@ -305,7 +303,9 @@ class HardwareClient:
         """Say which hardware of these joints is not active; '': none, None: nobody knows."""
         states = {c.name: c.state.label for c in self._components(joints)}
         failed = ', '.join(f'{k} is {label}' for k, label in states.items() if label != 'active')
-        return f'its hardware failed: {failed}' if failed else '' if states else None
+        if failed:
+            return f'its hardware failed: {failed}'
+        return '' if states else None
 
     def _components(self, joints: Collection[str]) -> list[Any]:
         """Return the hardware of these joints, none where nobody knows."""

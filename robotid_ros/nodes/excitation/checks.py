@@ -9,11 +9,11 @@ Every check of a moving robot: what is watched, its bound, and what is said.
 | velocities against positions, where efforts are commanded | limit | `VelocityWatch` |
 | joints that do not take part | where the model has them | `Watchdog` |
 | controller's states: age, tracking | `stale_after`, `tracking_error` | `Watchdog` |
-| controller's speed scaling | 10 to 100 %, pauses of 5 s | `SpeedScaling` of the adapter |
+| controller's speed scaling | 10 to 100 %, pauses of 5 s | `jtc.SpeedScaling` |
 | controller's reference | the motion that was sent, `tracking_error` | `ReferenceWatch` |
 | simulated clock | set by 3 s ahead, or back | `ClockWatch` |
 | controller's gains | those of the beginning | `GainWatch` |
-| recorder | says that it writes, every 0.5 s | `RecorderWatch` |
+| recorder's heartbeat, every 0.1 s | 0.5 s, 2 s if its process lives | `RecorderWatch` |
 | sessions, goals and commands of others | none | `OtherClients` |
 
 A check raises `RobotStateError`, `ControllerError` or `RecordingError`, and the supervisor stops
@@ -123,7 +123,7 @@ class Watchdog:
     ):
         self._settings, self.joints, self._locked = settings, robot.joints, robot.locked
         self.effort_reported = effort_reported
-        # Whether an effort other than 0 was ever measured, and is commanded now.
+        # Whether an effort other than 0 was ever measured; is commanded now; nobody says what is.
         self._sensed = self._commands_effort = self._commands_unknown = False
         self._lower, self._upper = robot.limits.lower, robot.limits.upper
         self._beyond, self._tracking = (

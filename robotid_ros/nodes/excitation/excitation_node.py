@@ -48,8 +48,8 @@ class Excitation(WorkerNode):
         self.busy = False
         self._lock = threading.Lock()
         self._design = SessionDesign(self, self.settings, self._publish_session_state, self._stop)
-        self._heard: tuple[float, Mapping[str, str]] = 0.0, {}
-        self._told: Mapping[str, str] = {}
+        self._progress: tuple[float, Mapping[str, str]] = 0.0, {}
+        self._estimate: Mapping[str, str] = {}
         for name, hear in (('progress', self._on_progress), ('known', self._on_known)):
             self.create_subscription(DiagnosticStatus, f'identification/{name}', hear, LATCHED)
         self.subscribe_description()
@@ -146,6 +146,7 @@ class Excitation(WorkerNode):
         robot, plan = self._design.build(urdf), self._design.find()
         if plan is not None:
             check_design(plan)
+        # It checks the robot, accepts the request and starts the guardian.
         with closing(Session(self._session_context(robot, accept))) as session:
             if plan is None:
                 plan = self._design.make(urdf)
@@ -169,23 +170,23 @@ class Excitation(WorkerNode):
         return State.DONE, self._verifications.run(kind, context, *of)
 
     def _on_progress(self, message: DiagnosticStatus) -> None:
-        self._heard = time.monotonic(), {**values_of(message), 'text': message.message}
+        self._progress = time.monotonic(), {**values_of(message), 'text': message.message}
 
     def _on_known(self, message: DiagnosticStatus) -> None:
-        self._told = values_of(message)
+        self._estimate = values_of(message)
 
     def _design_next(self, present: Trajectory) -> Callable[[], Trajectory | None] | None:
         """Begin to design what follows the present motion, unless that must be rehearsed."""
-        if self._told.get('session') != self._session or self.settings.require_rehearsal:
+        if self._estimate.get('session') != self._session or self.settings.require_rehearsal:
             return None
-        return self._design.begin_next(present, self._told['known'])
+        return self._design.begin_next(present, self._estimate['known'])
 
-    def _known(self) -> Mapping[str, str]:
-        """Return what is told of this session now; nothing after a silence, or if not asked."""
-        heard, values = self._heard
+    def _current_progress(self) -> Mapping[str, str]:
+        """Return `identification/progress` of this session; {} if silent, or not asked for."""
+        heard, values = self._progress
         fresh = time.monotonic() - heard < FOLLOWER_SILENCE
-        counts = fresh and values.get('session') == self._session and self.settings.until.asks
-        return values if counts else {}
+        used = fresh and values.get('session') == self._session and self.settings.until.asks
+        return values if used else {}
 
     def _session_context(self, robot: Robot, accept: Accept = lambda: None) -> SessionContext:
         """Make the context of the job that runs."""
@@ -198,7 +199,7 @@ class Excitation(WorkerNode):
             stop=self._stop,
             controller=self._controller,
             accept=accept,
-            known=self._known,
+            known=self._current_progress,
             design_next=self._design_next,
         )
 

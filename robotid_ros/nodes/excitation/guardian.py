@@ -247,7 +247,7 @@ def _say(word: str) -> None:
 
 
 def _ask_until(node: Node, client: Client, requests: list[Any], ok: Callable[[Any], bool]) -> bool:
-    """Ask again and again, for a while, until each is confirmed; return whether one was."""
+    """Ask again, for a while, until each is confirmed; whether one was, or all are unknown."""
     end, count = time.monotonic() + CANCEL_RETRY_TIME, len(requests)
     while requests and time.monotonic() < end:
         asked = [(request, client.call_async(request)) for request in requests]

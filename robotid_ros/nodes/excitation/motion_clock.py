@@ -39,14 +39,15 @@ class MotionClock:
 
     def __init__(self, points: Waypoints, grace: float = math.inf, patience: float = 0.0):
         self._points, self.duration = points, points.duration
-        self._longest, self._duration = points.duration + grace, round(points.duration * 1e9)
+        self._longest, self._duration_ns = points.duration + grace, round(points.duration * 1e9)
         self._scaling = SpeedScaling()
         self._patience, self._in_time = patience, Silence(time.monotonic())
         # Until the start is known: stamp and time of the controller [ns], reference.
         self._seen: list[tuple[int, int, Array]] = []
-        self._first = self._latest = self._stamp = 0
+        # Stamps of the first and the newest state, without jumps of their clock; and as it came.
+        self._first_ns = self._latest_ns = self._stamp_ns = 0
         # Own time of the controller since the first state, now and at the start [ns].
-        self._time = self._begin = 0
+        self._own_ns = self._own_begin_ns = 0
         self._factor = self._lowest = self._highest = 1.0
         self._end: int | None = None
         # When it began [ns], None before that shows; whether stamps told the time without a step.
@@ -56,18 +57,18 @@ class MotionClock:
     @property
     def elapsed(self) -> float:
         """Own time since the start, or since the first state while that is unknown [s]."""
-        return (self._time - self._begin) * 1e-9
+        return (self._own_ns - self._own_begin_ns) * 1e-9
 
     @property
     def known_start(self) -> int:
         """Start, or the first state's stamp while that is unknown [ns]."""
-        return self.start or self._first
+        return self.start or self._first_ns
 
     @property
     def end(self) -> int:
         """When the motion ended or, at its present speed, will end [ns]."""
-        left = self._duration - (self._time - self._begin)
-        return self._end or self._latest + round(left / max(self._factor, MIN_SPEED))
+        left = self._duration_ns - (self._own_ns - self._own_begin_ns)
+        return self._end or self._latest_ns + round(left / max(self._factor, MIN_SPEED))
 
     @property
     def speed(self) -> dict[str, float]:
@@ -76,7 +77,7 @@ class MotionClock:
         if low == high == 1.0:
             return {}
         # Stamps are rounded: no mean is beyond what it is the mean of.
-        mean = self._duration / max(self.end - self.known_start, 1)
+        mean = self._duration_ns / max(self.end - self.known_start, 1)
         return {'speed': min(max(mean, low), high), 'speed_min': low, 'speed_max': high}
 
     def update(self, messages: Sequence[Any]) -> None:
@@ -85,10 +86,10 @@ class MotionClock:
             self._advance(stamp, self._scaling.read(message))
             if self.start is None:
                 reference = reference_positions(message, self._points.joints)
-                self._seen.append((self._latest, self._time, reference))
+                self._seen.append((self._latest_ns, self._own_ns, reference))
         if messages and self.start is None:
             self._find_start()
-        since = (self._latest - self.known_start) * 1e-9
+        since = (self._latest_ns - self.known_start) * 1e-9
         over = self.elapsed > self._longest or since > self._longest / MIN_SPEED
         if self._in_time.update(time.monotonic(), heard=not over) < self._patience or not over:
             return
@@ -100,17 +101,17 @@ class MotionClock:
         raise RobotStateError('the controller does not end its motion: it was cancelled')
 
     def _advance(self, stamp: int, factor: float) -> None:
-        self._first, self._latest = self._first or stamp, self._latest or stamp
-        step = stamp - (self._stamp or stamp)
+        self._first_ns, self._latest_ns = self._first_ns or stamp, self._latest_ns or stamp
+        step = stamp - (self._stamp_ns or stamp)
         if not 0 <= step <= MAX_STATE_STEP * 1e9:
             step, self.exact = 0, False
-        self._time += round(factor * step)
-        self._latest += step
-        self._stamp, self._factor = stamp, factor
+        self._own_ns += round(factor * step)
+        self._latest_ns += step
+        self._stamp_ns, self._factor = stamp, factor
         if self.start is None or self._end is not None:
             return
         self._lowest, self._highest = min(self._lowest, factor), max(self._highest, factor)
-        if self._time - self._begin >= self._duration:
+        if self._own_ns - self._own_begin_ns >= self._duration_ns:
             self._end = self.end
 
     def _find_start(self) -> None:
@@ -119,10 +120,10 @@ class MotionClock:
         begin = estimate_start(self._points, np.array(times, np.int64), np.stack(references))
         if begin is None:
             return
-        since = float(np.interp(begin, times, np.array(stamps) - self._first))
+        since = float(np.interp(begin, times, np.array(stamps) - self._first_ns))
         if begin < 0:
             since = begin / max(self._factor, MIN_SPEED)
-        self._begin, self.start = begin, self._first + round(since)
+        self._own_begin_ns, self.start = begin, self._first_ns + round(since)
         self._lowest = self._highest = self._factor
 
 

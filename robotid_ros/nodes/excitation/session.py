@@ -103,13 +103,13 @@ class Session(Supervisor):
 
     def _run_periods(self, motion: Waypoints, present: Trajectory, phase: GoalPhase) -> None:
         """
-        Run periods, a goal each, until enough is known; one goal where nobody follows.
+        Run periods, a goal each, until enough is known; one goal if no identification follows.
 
         While one runs, a next motion is designed for what is still unknown, which begins where
         this one ends; as long as there is none, the same runs again.
         """
         done, periods = 0, phase.periods
-        following = motion.leading(1, of=periods)
+        next_points = motion.leading(1, of=periods)
         while done < periods:
             known = self.context.known()
             if done and known.get('enough') == 'True':
@@ -125,10 +125,10 @@ class Session(Supervisor):
                 return
             is_last = done + 1 == periods
             designed = None if is_last else self.context.design_next(present)
-            ran = self.run(following, phase)
+            ran = self.run(next_points, phase)
             phase, done = phase._replace(before=(*phase.before, ran)), done + 1
             if designed is not None and (found := designed()) is not None:
-                present, following = found, waypoints(found, self.context.settings.rate)
+                present, next_points = found, waypoints(found, self.context.settings.rate)
                 text = f'another motion, for what is unknown: {found.hash}'
                 self.context.node.get_logger().info(text)
 

@@ -3,8 +3,8 @@ The supervisor: sends motions to the controller, watches the robot, and cancels 
 
 Every 10 ms it passes what has arrived to the checks of `checks.py`, gives the guardian a sign of
 life, and looks whether a stop was requested. The first check that raises ends the motion: the goal
-is cancelled within 0.2 s, or else the guardian does it until the controller confirms; then the
-error goes on to whoever called, a worker thread. Each call returns when it has ended well.
+is cancelled within 0.2 s (of pieces two in turn), or else by the guardian until the controller
+confirms; then the error goes on to the calling thread. Each call returns when it has ended well.
 """
 
 from collections import deque
@@ -273,7 +273,7 @@ class Supervisor:
             self.context.node.get_logger().warning(text)
 
     def raise_if_stopped(self) -> None:
-        """Check everything but the robot's own state."""
+        """Check stop requests, clock, guardian, other clients and gains, but not robot states."""
         if self.context.stop.is_set():
             raise RobotStateError('stopped by request')
         self._clock.check()
@@ -394,7 +394,8 @@ class Supervisor:
 
     def _cancel(self) -> None:
         """Cancel, and leave it to the guardian when the controller does not confirm."""
-        # The goal before, too, where the newest one may not have come.
+        # The goal before, too, where the newest one may not have come. The guardian cancels goals
+        # that were not cleared when its pipe closes.
         cancel = self.context.controller.cancel
         cancelled = [cancel(goal_id, CANCEL_TIMEOUT) for goal_id in reversed(self._goals)]
         if all(cancelled) and self.guardian.is_running:

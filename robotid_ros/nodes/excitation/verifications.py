@@ -59,7 +59,7 @@ class Verifications:
     """Verifies on the robot, and publishes `~/verification`."""
 
     def __init__(self, node: ConfiguredNode):
-        self._node, self._told = node, ''
+        self._node, self._newest_results = node, ''
         self._publisher = node.create_publisher(DiagnosticArray, '~/verification', LATCHED)
         node.create_subscription(DiagnosticStatus, 'identification/state', self._on_state, LATCHED)
 
@@ -76,7 +76,7 @@ class Verifications:
         identification, recorded = configuration.identification, configuration.recorder.folder
         folders = (recorded, *identification.folders, identification.output_dir)
         configured = configuration.excitation.verification.results
-        folder = find_results(configured, self._told, folders)
+        folder = find_results(configured, self._newest_results, folders)
         model = motion_log.load_model(folder, urdf, settings)
         found = record.read_verification(model.folder / record.VERIFICATION)
         if found is None or found.results != model.results.created:
@@ -102,7 +102,7 @@ class Verifications:
     def _on_state(self, message: DiagnosticStatus) -> None:
         values = values_of(message)
         if values.get('state') == 'done':
-            self._told = values.get('folder', '')
+            self._newest_results = values.get('folder', '')
 
 
 class VerificationSession(Session):
@@ -116,7 +116,7 @@ class VerificationSession(Session):
         configuration: Configuration,
     ):
         self._model, self._motion = model, motion
-        self._signals = configuration.identification
+        self._identification = configuration.identification
         self._verification = configuration.excitation.verification
         self._points = with_rests(waypoints(motion, context.settings.rate))
         super().__init__(context)
@@ -125,7 +125,7 @@ class VerificationSession(Session):
         """Run the motion without and with feed-forward, where the controller takes it."""
         self.check_motion(self._points)
         log = self._run_logged('running the motion as it is', self._points)
-        of = log, self.description.rate, self._points, self._model, self._signals
+        of = log, self.description.rate, self._points, self._model, self._identification
         before, efforts, points = self.in_worker(motion_log.read_present_run, *of)
         found = dataclasses.replace(found, efforts=efforts, tracking=(), reason='')
         series = {k: v for k, v in found.series.items() if k == record.NEW_GAINS}
@@ -158,7 +158,7 @@ class VerificationSession(Session):
         """Try gains, if a simulation is for them, on a growing motion; keep better ones."""
         description, model = self.description, self._model
         description.check_gains_are_torques()
-        wanted = self._signals.controller_gains
+        wanted = self._identification.controller_gains
         growing = [grown(self._points, share) for share in GROWTH]
         for points in (self._points, *growing):
             self.check_motion(points)

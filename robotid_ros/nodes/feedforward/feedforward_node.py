@@ -138,15 +138,15 @@ class FeedForward(ModelNode):
         super().__init__('feedforward', **options)
         self._guardian: Guardian | None = None
         self._running: dict[uuid.UUID, Running] = {}
-        self._latest: uuid.UUID | None = None
+        self._last_requested: uuid.UUID | None = None
         # What the controller runs: the last one that it has accepted. Older ones may end late.
-        self._present = NONE
+        self._accepted_goal = NONE
         # The effort that it holds ahead of its feedback after goals that have succeeded, or were
         # cancelled: that of the last point. None after a goal of another client.
-        self._held: Array | None = None
+        self._held_effort: Array | None = None
         self._own_goals: set[bytes] = set()
         self._taking = threading.Lock()
-        self._newest: Any = None
+        self._newest_state: Any = None
         self._heard = -np.inf
         self._silence = Silence(time.monotonic())
         self._tracking = self.create_publisher(DiagnosticArray, '~/tracking', LATCHED)
@@ -190,7 +190,7 @@ class FeedForward(ModelNode):
     async def _execute(self, handle: ServerGoalHandle) -> Any:
         """Hand a goal on, and its result back."""
         goal_id = uuid.UUID(bytes=bytes(handle.goal_id.uuid))
-        self._latest = goal_id
+        self._last_requested = goal_id
         self._own_goals.add(goal_id.bytes)
         prefer_threads(True)
         try:
@@ -227,7 +227,7 @@ class FeedForward(ModelNode):
             goal.trajectory = trajectory_message(points, given.header, first)
         if handle.is_cancel_requested:
             return None
-        if self._latest != goal_id:
+        if self._last_requested != goal_id:
             raise ControllerError(TAKEN)
         if self._guardian is None:
             raise ControllerError(NO_GUARDIAN)
@@ -241,8 +241,8 @@ class FeedForward(ModelNode):
             goal, feedback_callback=hand_back, goal_uuid=UUID(uuid=list(goal_id.bytes))
         )
         if not sent.accepted:
-            if self._present in self._running:
-                self._guardian.set_goal(self._present)
+            if self._accepted_goal in self._running:
+                self._guardian.set_goal(self._accepted_goal)
             else:
                 self._guardian.clear_goal()
             why = 'its log says why (is it active?)'
@@ -250,7 +250,7 @@ class FeedForward(ModelNode):
         for older in self._running.values():
             older.replaced = min(older.replaced, time.monotonic())
         self._running[goal_id] = running = Running(sent, points, self._model.robot.n)
-        self._present = goal_id
+        self._accepted_goal = goal_id
         sent.get_result_async().add_done_callback(lambda future: running.end(future.result()))
         if handle.is_cancel_requested:
             sent.cancel_goal_async()
@@ -269,8 +269,8 @@ class FeedForward(ModelNode):
         robot = self._model.robot
         goal, first = read_goal(trajectory, robot, self._reference)
         chi, share = self._model.chi + self._payload, self.configuration.excitation.effort_share
-        running = self._running.get(self._present)
-        present = self._held if running is None else running.effort()
+        running = self._running.get(self._accepted_goal)
+        present = self._held_effort if running is None else running.effort()
         present = np.zeros(robot.n) if present is None else present
 
         def planned(factor: float) -> Waypoints:
@@ -298,7 +298,7 @@ class FeedForward(ModelNode):
             self._timeout,
             what=f"'{self._controller}' publishes no controller_state: activate it",
         )
-        state, joints = self._newest, self._model.robot.joints
+        state, joints = self._newest_state, self._model.robot.joints
         speed = jtc.by_joint(state, state.reference.velocities, joints)
         speed = np.zeros(len(joints)) if speed is None else speed
         return jtc.reference_positions(state, joints), speed
@@ -313,8 +313,8 @@ class FeedForward(ModelNode):
     def _finish(self, handle: Any, goal_id: uuid.UUID, running: Running, answer: Any) -> Any:
         """End a goal as the controller has ended its own."""
         del self._running[goal_id]
-        if goal_id == self._present:
-            self._present = NONE
+        if goal_id == self._accepted_goal:
+            self._accepted_goal = NONE
             if self._guardian is not None:
                 with contextlib.suppress(ControllerError):
                     self._guardian.clear_goal()
@@ -324,7 +324,7 @@ class FeedForward(ModelNode):
             result, end, why = answer.result, answer.status, 'the controller has ended the goal'
         if end == GoalStatus.STATUS_SUCCEEDED:
             points = running.points
-            self._held = None if points is None or points.tau is None else points.tau[-1]
+            self._held_effort = None if points is None or points.tau is None else points.tau[-1]
             handle.succeed()
         elif end == GoalStatus.STATUS_CANCELED and handle.is_cancel_requested:
             handle.canceled()
@@ -347,7 +347,7 @@ class FeedForward(ModelNode):
         for running in list(self._running.values()):
             if time.monotonic() - running.replaced > ENDING_TIME:
                 running.end(None)
-        latest = self._running.get(self._present)
+        latest = self._running.get(self._accepted_goal)
         if latest is None:
             return
         for message in states:
@@ -377,7 +377,7 @@ class FeedForward(ModelNode):
         with self._taking:
             found, _ = self._states.take_newest(is_usable, count)
             if found:
-                self._newest, self._heard = found[-1], time.monotonic()
+                self._newest_state, self._heard = found[-1], time.monotonic()
         return found
 
     def _cancel_all(self, reason: str) -> None:
@@ -394,7 +394,7 @@ class FeedForward(ModelNode):
         """Forget what is held where a goal of another client has run."""
         goals = {bytes(each.goal_info.goal_id.uuid) for each in message.status_list}
         if not goals <= self._own_goals:
-            self._held = None
+            self._held_effort = None
 
     def _renew_guardian(self) -> None:
         while self._guardian is None and not self._stop.wait(RETRY_PERIOD):

@@ -89,11 +89,11 @@ class GravityCompensation(ModelNode):
 
     def __init__(self, **options: Any):
         super().__init__('gravity_compensation', **options)
-        self._effort = self.settings.controller
+        self._forwarder = self.settings.controller
         self._states = BatchedSubscription(self, JointState, 'joint_states', depth=10, kept=1)
-        *place, self._held_by = self._controller.rpartition('/')
+        *place, self._holder = self._controller.rpartition('/')
         at = ''.join(place)
-        commands = f'{at}{self._effort}/{FORWARDED}'
+        commands = f'{at}{self._forwarder}/{FORWARDED}'
         self._commands = self.create_publisher(Float64MultiArray, commands, 1)
         self._list = self.create_client(ListControllers, f'{at}{MANAGER}/list_controllers')
         self._switch = self.create_client(SwitchController, f'{at}{SWITCH}')
@@ -121,23 +121,23 @@ class GravityCompensation(ModelNode):
             found = {each.name: each for each in answer.controller}
             wrong = [
                 f"'{name}' is {known}: it must be {state} before the start"
-                for name, state in ((self._effort, 'inactive'), (self._held_by, 'active'))
+                for name, state in ((self._forwarder, 'inactive'), (self._holder, 'active'))
                 if (known := found[name].state if name in found else 'not loaded') != state
             ]
             if not wrong:
                 break
             if time.monotonic() > end or self._stop.wait(LOOK_AGAIN):
                 raise ControllerError(wrong[0])
-        effort, joints = found[self._effort], self._model.robot.joints
+        effort, joints = found[self._forwarder], self._model.robot.joints
         if effort.type not in FORWARDING:
             raise ControllerError(
-                f"'{self._effort}' is a {effort.type}, hand guiding needs one of efforts: "
+                f"'{self._forwarder}' is a {effort.type}, hand guiding needs one of efforts: "
                 f'{" or ".join(FORWARDING)}'
             )
         commanded = list(effort.required_command_interfaces)
         if sorted(commanded) != sorted(f'{joint}/effort' for joint in joints):
             raise ControllerError(
-                f"'{self._effort}' commands {', '.join(commanded)}, the results are of "
+                f"'{self._forwarder}' commands {', '.join(commanded)}, the results are of "
                 f'{", ".join(joints)}: let it command the effort of each'
             )
         self._order = [joints.index(name.rpartition('/')[0]) for name in commanded]
@@ -146,16 +146,16 @@ class GravityCompensation(ModelNode):
         """Check that nobody else commands the controller: it forwards whatever came last."""
         if self.count_publishers(topic := self._commands.topic_name) > 1:
             raise ControllerError(
-                f"somebody else can command '{self._effort}' on '{topic}': end it, only one may "
-                'move the robot'
+                f"somebody else can command '{self._forwarder}' on '{topic}': end it, only one "
+                'may move the robot'
             )
 
     def _check_active(self) -> None:
         """Look now and then whether the controller is still active, and only ours."""
         if self._listed is not None and self._listed.done():
             listed, self._listed = self._listed.result().controller, None
-            if (self._effort, 'active') not in [(each.name, each.state) for each in listed]:
-                raise RobotStateError(f"'{self._effort}' is not active any more: {WHY}")
+            if (self._forwarder, 'active') not in [(each.name, each.state) for each in listed]:
+                raise RobotStateError(f"'{self._forwarder}' is not active any more: {WHY}")
             self._check_alone()
         now = time.monotonic()
         if self._listed is None and now - self._listed_at > WATCH_AGAIN:
@@ -182,7 +182,7 @@ class GravityCompensation(ModelNode):
         try:
             self.publish_state('checking', 'hands off: the arm must rest for a second')
             manager = str(self._switch.srv_name)
-            with closing(self._new_guardian(manager, self._held_by, self._effort)) as guardian:
+            with closing(self._new_guardian(manager, self._holder, self._forwarder)) as guardian:
                 prefer_threads(True)
                 try:
                     self._check_controllers()
@@ -196,7 +196,7 @@ class GravityCompensation(ModelNode):
             self.get_logger().error(told)
             self.publish_state('failed', told)
         else:
-            self.publish_state('ready', f"stopped: '{self._held_by}' holds the arm")
+            self.publish_state('ready', f"stopped: '{self._holder}' holds the arm")
         finally:
             self._guiding = False
 
@@ -206,14 +206,14 @@ class GravityCompensation(ModelNode):
         law, held, figures = found
         guardian.set_goal(uuid.uuid4())
         try:
-            request = switch_request([self._effort], [self._held_by], strict=True)
+            request = switch_request([self._forwarder], [self._holder], strict=True)
             asked, switched = time.monotonic(), self._switch.call_async(request)
             # Until it is confirmed, what holds the arm already is commanded.
             begin, pace, self._listed = np.inf, Pace(), None
             for seen in self._follow(guardian):
                 if begin == np.inf and switched.done():
                     if not switched.result().ok:
-                        raise ControllerError(f"'{self._effort}' was not activated: {WHY}")
+                        raise ControllerError(f"'{self._forwarder}' was not activated: {WHY}")
                     begin, pace = seen.time, Pace()
                     self.publish_state('guiding', 'the arm can be guided', figures)
                 elif begin == np.inf and time.monotonic() - asked > self._timeout:
@@ -292,11 +292,11 @@ class GravityCompensation(ModelNode):
 
     def _switch_back(self, guardian: Guardian) -> None:
         """Let the trajectory controller hold the arm; the guardian does where nobody answers."""
-        request = switch_request([self._held_by], [self._effort])
+        request = switch_request([self._holder], [self._forwarder])
         answer = result_of(self._switch.call_async(request), SWITCH_TIMEOUT, MANAGER)
         if not answer.ok:
             raise ControllerError(
-                f"'{self._held_by}' is not active, the guardian tries to activate it: stop an arm "
+                f"'{self._holder}' is not active, the guardian tries to activate it: stop an arm "
                 'that nothing holds'
             )
         with suppress(ControllerError):  # it is gone, and no longer needed

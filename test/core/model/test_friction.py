@@ -109,7 +109,7 @@ def test_a_slipping_spring_loses_what_its_loop_holds():
     """A cycle of amplitude A takes 4 Δ (A − Δ)/Δ of work per unit of force (Masing)."""
     distance, amplitude, cycles = 0.01, 0.05, 3
     q = amplitude * np.cos(np.linspace(0.0, 2.0 * np.pi * cycles, 30_001))
-    (z,) = maxwell_slip('distance', q, np.gradient(q), {'distance': distance})
+    z = maxwell_slip(q, np.gradient(q), distance)
     assert np.abs(z).max() == 1.0
     work = np.sum(0.5 * (z[1:] + z[:-1]) * np.diff(q))
     assert work == pytest.approx(cycles * 4.0 * (amplitude - distance), rel=0.05)
@@ -119,7 +119,7 @@ def test_a_slipping_spring_remembers_where_it_turned_round():
     """Short ways back and forth add up in it, and a closed one comes back to where it began."""
     turns = np.cumsum([0.0, 5.0, -0.5, 0.2, -0.4, 0.7])
     q = np.concatenate([np.linspace(a, b, 50) for a, b in pairwise(turns)])
-    (z,) = maxwell_slip('distance', q, np.gradient(q), {'distance': 1.0})
+    z = maxwell_slip(q, np.gradient(q), 1.0)
     np.testing.assert_allclose(z[49::50], [1.0, 0.5, 0.7, 0.3, 1.0])
 
 
@@ -132,5 +132,5 @@ def test_a_slipping_spring_is_the_stop_operator_sample_by_sample(distance, first
     for step in np.diff(q):
         states.append(float(np.clip(states[-1] + step, -distance, distance)))
     dq = np.concatenate([[first], np.diff(q)])
-    (z,) = maxwell_slip('distance', q, dq, {'distance': distance})
+    z = maxwell_slip(q, dq, distance)
     np.testing.assert_allclose(z, np.array(states) / distance, atol=1e-12)
