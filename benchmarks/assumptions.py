@@ -46,7 +46,7 @@ def look(plant: Plant, recording: Recording) -> Outcome:
     given = choice.recording, robot, base, choice.settings
     found = estimate_base_parameters(*given, lambda _: None, mixed)
     middle = time.process_time()
-    plain, judged = found.less_shrunk(), (robot, base)
+    plain, judged = found.without_shrunk(), (robot, base)
     if mixed is not None and robot is mixed.robot:
         judged = mixed.plain, mixed.base
     whole = FittedModel(robot, base, found.sampled_systems, found.estimate.value)

@@ -40,9 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared.add_output_option(parser, text, 'FILE', 'trajectory.yaml', 'existing files')
     shared.option(parser, '--seed N', "default: the configuration's", type=int)
     shared.option(parser, '--time-limit SECONDS', 'of all, likewise', type=shared.above_zero)
-    text = 'a short motion instead, which tells payloads up to this mass'
+    text = 'a short motion instead, for payloads up to this mass'
     shared.option(parser, '--payload KG', text, type=shared.above_zero)
-    text = 'excite what these results of `robotid identify` leave unknown'
+    text = 'excite what is uncertain in these results of `robotid identify`'
     shared.option(parser, '--known RESULTS', text)
 
 

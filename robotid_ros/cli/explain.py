@@ -24,15 +24,14 @@ if TYPE_CHECKING:
 
 # Words of the output, each with one meaning in all of it.
 WORDS = {
-    'residual': 'What the model leaves of the recorded effort of a joint, as a share of that '
-    'effort: RMS of the difference over RMS of the effort. That of "validation" is of a motion '
-    'that was not fitted. Rest counts, where dry friction may have any value; the verdict leaves '
-    'it out.',
-    'error': 'What the model is expected to leave on other motions of this robot, as a share of '
-    'the effort of a joint while it moves. It has two parts. More motion reduces that of the '
-    'parameters. It does not reduce that of the model. The largest one decides the verdict.',
-    'uncertainty': 'σ, the standard deviation of a parameter: how far the log leaves it open. The '
-    'true value is within ±2 σ in 95 of 100 cases. Known to 10 %: σ is at most 10 % of the value.',
+    'residual': 'Recorded minus predicted effort of a joint, relative: RMS of the difference / '
+    'RMS of the effort. "validation" is that of a motion that was not fitted. Rows at rest are '
+    'included, where dry friction may have any value; the verdict leaves them out.',
+    'error': 'Relative residual of a joint that moves, expected on other motions of this robot. It '
+    'has two parts: more motion reduces the error of the parameters, but not that of the '
+    'model. The joint with the largest error decides the verdict.',
+    'uncertainty': 'σ is the standard deviation of a parameter. The true value is within ±2 σ in '
+    '95 of 100 cases. Known to 10 %: σ is at most 10 % of the value.',
     'parameters': 'Base parameters are the combinations of masses, first moments, inertias and '
     'friction that a motion shows. They predict all efforts. Single masses and inertias are one '
     'choice of many that give the same ones.',

@@ -80,7 +80,9 @@ def run(args: argparse.Namespace) -> Outcome:
         left = [(joint['residual'] or 0.0, joint['name']) for joint in row['joints']]
         worst, name = max(left, default=(0.0, ''), key=lambda each: each[0])
         if worst > THRESHOLDS[POOR].value:
-            unusable[row['source']] = f'{100.0 * worst:.0f} % of the effort of {name} is left'
+            unusable[row['source']] = (
+                f'{100.0 * worst:.0f} % of the effort of {name} is unexplained'
+            )
     usable = not known or len(unusable) < len(known)
 
     def print_all() -> None:

@@ -98,7 +98,7 @@ def run(args: argparse.Namespace) -> shared.Outcome:
         terminal.print_table(('parameter', 'value', 'σ', 'unit'), cells, '<>><')
         show(f"to paste, if {payload.frame} is the maker's flange frame:")
         for maker, line in lines.items():
-            show(f'{maker}: {line or "wants what the motion does not tell"}')
+            show(f'{maker}: {line or "needs what the motion does not determine"}')
         show()
         terminal.print_findings(findings)
         terminal.print_written({'written': path})

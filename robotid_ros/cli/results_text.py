@@ -121,7 +121,7 @@ def print_differences(
             difference = format_number(each.difference, 3)
             rows.append((each.name, *values, difference, times, each.unit))
     if rows:
-        head = ('parameter', *names, 'difference', 'over its σ', 'unit')
+        head = ('parameter', *names, 'difference', 'in σ', 'unit')
         print_table(head, rows, '<>>>><')
     if rest := len(found) - len(rows):
         print_paragraph(f'{rest} differ by 3 σ or less, or have no σ: --all shows them', 'more')

@@ -60,7 +60,7 @@ def add_robot_options(
     option(parser, '--joints A,B,…', text, type=parse_names, default=())
     text = (
         'what the efforts are: joint_torque with all that the joint bears, without_gravity '
-        "where the driver compensates it, auto: the data tell; default: the configuration's "
+        "where the driver compensates it, auto: by the data; default: the configuration's "
         'robot.effort_kind'
     )
     option(parser, '--effort-kind', text, choices=EFFORT_KINDS)

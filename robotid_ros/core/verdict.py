@@ -49,8 +49,8 @@ THRESHOLDS = {
                     'forward with 15 % error still leaves the controller a seventh of the effort'),
     POOR: Threshold(0.5, 'without any model the error is 100 %: a worse one does not even halve '
                     'it'),
-    'determined': Threshold(0.15, 'error of the parameters up to which a validation tells the '
-                            'error of the model; above, what is left there may be either'),
+    'determined': Threshold(0.15, 'error of the parameters up to which a validation shows the '
+                            'error of the model; above, it may be either'),
     'recovered': Threshold(0.03, 'residual of a simulated robot, whose model lacks nothing: noise '
                            'leaves below 2 %'),
     'recovered_share': Threshold(0.9, 'share of the true parameters within ±3 σ: 99.7 % if σ were '

@@ -103,9 +103,8 @@ def next_step(results: Results, folder: object = 'FOLDER') -> str:
         if not consistent > COSTLY * max(base, verdicts.THRESHOLDS[verdicts.GOOD].value):
             return f'Export it, for MuJoCo: robotid export {folder} --format mjcf'
         return (
-            'Use the base parameters (rid.InverseDynamics.load) where prediction counts: of this '
-            f'log they leave {_percent(base)}, the physically consistent bodies of '
-            f'identified.urdf {_percent(consistent)}.'
+            'For prediction, use the base parameters (rid.InverseDynamics.load): their residual '
+            f'is {_percent(base)}, that of the bodies of identified.urdf {_percent(consistent)}.'
         )
     if verdict.reason == verdicts.PARAMETERS:
         bound = verdicts.THRESHOLDS[verdicts.FAIR].value

@@ -125,7 +125,7 @@ def test_a_payload_is_set_by_what_is_printed_where_its_interface_is_not_installe
     file = tmp_path / 'body.yaml'
     joint = ('--frame', 'joint_2')
     code, out, err = run('payload', bag, loaded, '-o', file, *joint, '--set', 'universal_robots')
-    assert code == 1 and "is in 'joint_2', universal_robots counts in tool0" in err
+    assert code == 1 and "is in 'joint_2', universal_robots takes it in tool0" in err
     assert 'mass' in out and str(file) in out
     content = yaml.safe_load(file.read_text())
     content['frame'] = 'tool0'

@@ -367,7 +367,7 @@ class PayloadProblem(Problem):
         objective = partial(subset_d_optimal, count=count)
         self.criterion = Criterion('d_optimal', objective, float)
         joint = self.robot.links[self.link]
-        self.columns_note = f'the {count} that tell a payload at {joint}, then friction'
+        self.columns_note = f'the {count} of a payload at {joint}, then friction'
 
     def _columns(self) -> Indices:
         own = self.robot.body_columns[self.link, np.argsort(PINOCCHIO_ORDER)]

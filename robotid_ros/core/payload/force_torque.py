@@ -167,7 +167,7 @@ def _check_determined(rows: Array, names: tuple[str, ...]) -> None:
     if open_ones.any():
         which = ', '.join(dict.fromkeys(np.array(names)[open_ones].tolist()))
         raise RecordingError(
-            f'the poses do not tell {which} apart: turn the sensor about two axes more, to at '
+            f'the poses do not distinguish {which}: turn the sensor about two axes more, to at '
             f'least {LEAST_ROWS} poses'
         )
 

@@ -335,8 +335,8 @@ def identify_commanded(
         )
     if known_mass is not None and len(recordings) < 2:
         raise ConfigurationError(
-            'a known mass tells the scale of torques by a log with it beside one without: give '
-            'both, the one with the mass last'
+            'a known mass needs a log with it and one without: give both, the one with the mass '
+            'last'
         )
     progress('reading commands')
     logs = [commanded_log(recording, robot) for recording in recordings]

@@ -139,7 +139,7 @@ def stamps_by_motion(
     if moving.sum() < LEAST_STATES or np.median(np.abs(count - whole)[moving]) > ONE_PERIOD / 2.0:
         raise RecordingError(
             f'{stands.mean():.0%} of the joint states have the stamp of the one before, as of a '
-            'simulation whose clock lags, and the motion does not tell their times: record '
+            'simulation whose clock lags, and the motion does not show their times: record '
             'velocities, at a lower real-time factor'
         )
     time = np.concatenate([[0.0], np.cumsum(whole)])

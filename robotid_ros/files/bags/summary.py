@@ -155,7 +155,7 @@ def summarise(path: str | Path, options: ReadOptions = DEFAULTS) -> BagSummary:
         replay = bool(session.controller.get('gains')) and not changed_gains(session)
         replay &= any(bag.topics(CONTROLLER_STATE).values())
         validates = any(phase.name == 'validating' for phase in phases)
-        without = 'no configuration: defaults count without -c CONFIG' * (
+        without = 'no configuration: defaults are used without -c CONFIG' * (
             not session.configuration
         )
         obstacles = {

@@ -228,12 +228,13 @@ def find_driver(name: str, frame: str, body: Array, service: str = '') -> Driver
     maker = MAKERS[name]
     if not frame.endswith(maker.frames):
         raise ConfigurationError(
-            f"the payload is in '{frame}', {name} counts in {' or '.join(maker.frames)}: identify "
-            'it with that --frame'
+            f"the payload is in '{frame}', {name} takes it in {' or '.join(maker.frames)}: "
+            'identify it with that --frame'
         )
     if not np.isfinite(body[: 10 if maker.inertia else 4]).all():
         raise ConfigurationError(
-            f'{name} wants what the motion does not tell: record one that turns the payload more'
+            f'{name} needs what the motion does not determine: record one that turns the payload '
+            'more'
         )
     driver = maker.driver
     if driver is None:

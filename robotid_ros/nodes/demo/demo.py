@@ -105,7 +105,9 @@ class Client:
         goal = self._goals.send(uuid.uuid4(), motion, default, default, 0.0)
         for done in (goal.accepted, goal.finished):
             wait_until(done, TIMEOUT, what=f"'{RELAY}' does not end its goal")
-        wait_until(lambda: len(self._tracking) > count, TIMEOUT, what='no tracking error is told')
+        wait_until(
+            lambda: len(self._tracking) > count, TIMEOUT, what='no tracking error is reported'
+        )
         return np.array([float(values_of(s)['rms']) for s in self._tracking[count].status])
 
 

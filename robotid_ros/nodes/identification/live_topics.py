@@ -420,7 +420,7 @@ class ProgressTopic:
             values |= {f'sigma.{name}': known.sigma.get(name, np.inf) for name in names}
             text = (
                 f'{joint} is predicted within {values["prediction"]:.1%}, after another period '
-                f'{values["prediction_after_period"]:.1%}; the model itself leaves '
+                f'{values["prediction_after_period"]:.1%}; error of the model '
                 f'{values["model"]:.1%}'
             )
         self._publisher.publish(status('progress', text, values, warn=bool(self._refusal)))

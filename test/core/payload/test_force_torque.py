@@ -136,7 +136,7 @@ def turns_about(axis, count=8, angle=2.5):
 )
 def test_poses_that_do_not_determine_it_are_refused_by_name(moved, names):
     wrench = np.zeros((len(moved.rotation), 6))
-    with pytest.raises(RecordingError, match=r'^the poses do not tell [^\n]*$') as refusal:
+    with pytest.raises(RecordingError, match=r'^the poses do not distinguish [^\n]*$') as refusal:
         identify_at_sensor(moved, wrench, ROBOT.gravity, 'tool0')
     assert [name for name in names if name not in str(refusal.value)] == []
 

@@ -169,7 +169,7 @@ def test_a_sensor_is_identified_compensated_and_watched(client: Client):
     seen = len(client.wrenches)
     client.hold(rest[0], still, lambda: len(client.wrenches) > seen + 30)
     answer = client.identify(False)
-    assert not answer.success and 'the poses do not tell' in answer.message
+    assert not answer.success and 'the poses do not distinguish' in answer.message
 
     process.send_signal(signal.SIGINT)
     assert process.wait(PATIENCE) == 0
