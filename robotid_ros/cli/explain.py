@@ -27,8 +27,8 @@ WORDS = {
     'residual': 'Recorded minus predicted effort of a joint, relative: RMS of the difference / '
     'RMS of the effort. "validation" is that of a motion that was not fitted. Rows at rest are '
     'included, where dry friction may have any value; the verdict leaves them out.',
-    'error': 'Relative residual of a joint that moves, expected on other motions of this robot. It '
-    'has two parts: more motion reduces the error of the parameters, but not that of the '
+    'error': 'Relative residual of a joint that moves, expected on other motions of this robot. '
+    'It has two parts: more motion reduces the error of the parameters, but not that of the '
     'model. The joint with the largest error decides the verdict.',
     'uncertainty': 'σ is the standard deviation of a parameter. The true value is within ±2 σ in '
     '95 of 100 cases. Known to 10 %: σ is at most 10 % of the value.',

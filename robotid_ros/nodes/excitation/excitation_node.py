@@ -141,6 +141,7 @@ class Excitation(WorkerNode):
     def _run_session(self, accept: Accept) -> tuple[State, str]:
         """Check what can be checked, design where there is no design yet, and move."""
         self._rehearsals.require(self._design.plan)
+        # Checks have no state of their own.
         self._publish_session_state(State.DESIGNING, 'checking the robot', {})
         urdf = self.wait_for_urdf()
         robot, plan = self._design.build(urdf), self._design.find()
