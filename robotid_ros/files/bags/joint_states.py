@@ -389,7 +389,7 @@ def _with_topic(bag: Bag, tables: Sequence[JointTable], name: str) -> list[Joint
     ]
 
 
-def select_joints(tables: Sequence[JointTable], joints: Sequence[str] | None) -> JointTable:
+def merge_joints(tables: Sequence[JointTable], joints: Sequence[str] | None) -> JointTable:
     """Make one table of the joints asked for, of several publishers by interpolation."""
     ranked = sorted(tables, key=lambda table: table.fullness, reverse=True)
     if joints is None:

@@ -18,7 +18,7 @@ from ...exceptions import RobotIdError, shortened
 from ..formats.joint_table import FIELDS, JointTable
 from ..formats.read_options import DEFAULTS, ReadOptions
 from ..robot_description import summarise_description
-from .joint_states import find_topic, read_joint_states, select_joints
+from .joint_states import find_topic, merge_joints, read_joint_states
 from .messages import CONTROLLER_STATE
 from .recording import CHUNK_DURATION, correct_clock_chunks, on_one_clock, to_recording
 from .session import (
@@ -213,7 +213,7 @@ def _join_measured_joints(tables: Sequence[JointTable]) -> JointTable:
             measured = np.isfinite(table.position) & np.isfinite(table.effort)
             whole |= dict.fromkeys(itertools.compress(table.joints, measured.any(axis=0)))
     with contextlib.suppress(RobotIdError):
-        states = select_joints(tables, tuple(whole)) if whole else states
+        states = merge_joints(tables, tuple(whole)) if whole else states
     states, rows, _ = on_one_clock(states)
     return states.rows(rows)
 
