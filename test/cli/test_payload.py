@@ -33,7 +33,7 @@ def test_a_payload_is_found_and_written(run, bag, loaded, body, tmp_path):
     assert content['parameters']['XX'] == {'value': None, 'sigma': float('inf'), 'unit': 'kg·m²'}
     assert content['centre_of_mass'][2] is None and content['sigma']['centre_of_mass'][2] > 1e9
     assert set(content['lines'].values()) == {None} and content['urdf'] is None
-    assert 'does not tell XX' in out and 'z, ixx' in out and str(file) in out
+    assert 'does not distinguish XX' in out and 'z, ixx' in out and str(file) in out
 
 
 def test_the_frame_is_the_tool_where_none_is_named(run, bag, loaded, tmp_path):
