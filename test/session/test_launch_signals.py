@@ -91,3 +91,14 @@ def test_the_robot_rests_and_every_node_ends(
     assert recording.duration > 0.5
     (cut,) = select(recording.notes, 'session_cut')
     assert cut.values['phase'] == 'exciting'
+
+
+def test_a_suspended_launch_ends_nothing(
+    moving: 'subprocess.Popen[bytes]', session: Session
+) -> None:
+    os.kill(moving.pid, signal.SIGSTOP)
+    end = session.robot.now + 1_000_000_000
+    wait_until(lambda: session.robot.now > end, 'the robot is seen for a second')
+    os.kill(moving.pid, signal.SIGCONT)
+    assert session.client.state('excitation') == 'exciting'
+    session.robot.wait_moving()

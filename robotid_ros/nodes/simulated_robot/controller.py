@@ -128,7 +128,7 @@ class SimulatedController(Node):
         now: Callable[[], int],
         **options: Any,
     ):
-        super().__init__(settings.controller, **options)
+        super().__init__(settings.controller, enable_logger_service=True, **options)
         self._now, self._late = now, settings.late_preemption
         self._joints = physics.joints
         declare_parameters(self, self._joints, settings)
@@ -235,6 +235,7 @@ class SimulatedController(Node):
                     message.desired, message.actual = _point(state.desired), _point(state.current)
                     message.error.positions = state.error
                     message.error.velocities = state.error_velocity
+                    message.error.effort = [0.0] * len(self._joints)
                     handle.publish_feedback(message)
                 continue
             # A cancel request for a goal that had just ended otherwise changes nothing.

@@ -371,7 +371,7 @@ class SimulatedRobot(ConfiguredNode):
         names = physics.joint_state_names
         # In alphabetical order, as joint_state_broadcaster sends them.
         order, states = sorted(range(len(names)), key=names.__getitem__), JointState()
-        states.name = sorted(names)
+        states.name, states.header.frame_id = sorted(names), 'base_link'
         publisher = self.create_publisher(JointState, 'joint_states', SYSTEM_DEFAULT)
 
         def publish(stamp: int, *fields: list[float]) -> None:

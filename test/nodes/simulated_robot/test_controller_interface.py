@@ -23,7 +23,8 @@ def test_goal_succeeds_with_feedback(client):
     )  # fmt: skip
     wait_until(lambda: seen, 'feedback')
     assert seen[0].joint_names == JOINTS
-    assert len(seen[-1].actual.effort) == len(seen[-1].desired.effort) == 3
+    efforts = (seen[-1].actual, seen[-1].desired, seen[-1].error)
+    assert [len(each.effort) for each in efforts] == [3] * 3
 
 
 def test_refusal_says_nothing(client):
