@@ -24,7 +24,7 @@ from .settings import Workspace
 
 shapes = getattr(pin, 'coal', None) or pin.hppfcl  # of Pinocchio 3, by their former name
 GROUND = 'ground'
-_PACKAGE = re.compile('"package://[^/"]*/')
+_PACKAGE = re.compile('package://[^/]*/')
 SIZES = {'box': 3, 'sphere': 1, 'cylinder': 2}  # how many numbers the size of an obstacle has
 DRAWS = 64  # random configurations: a pair that is too near in each is always so
 BALL_RADIUS = 0.01  # radius of the balls at the joints of a robot without collision geometry [m]
@@ -114,7 +114,7 @@ def _link_geometry(
     lacking, folders = finding('no_collision_geometry'), list(settings.mesh_folders)
     geometry, meshes = None, list[Any]()
     # A checkout need not have the name of its package: its meshes are below one of the folders.
-    for text in (robot.urdf, _PACKAGE.sub('"', robot.urdf)) if '<collision' in robot.urdf else ():
+    for text in (robot.urdf, _PACKAGE.sub('', robot.urdf)) if '<collision' in robot.urdf else ():
         try:
             read = pin.buildGeomFromUrdfString(
                 model, text, pin.GeometryType.COLLISION, package_dirs=folders
