@@ -16,7 +16,7 @@ import numpy as np
 from .arrays import Array
 from .diagnostics.data_quality import white_noise
 from .excitation.trajectory import working_errors
-from .findings import select, Severity
+from .findings import Finding, select, Severity
 
 if TYPE_CHECKING:
     from .pipeline.results import Identification
@@ -141,7 +141,7 @@ def judge(identification: Identification) -> Verdict:
     units = select(found.findings, 'effort_unit', 'effort_unit_of_log')
     return conclude(
         [JointError(joint, *map(float, values)) for joint, *values in rows],
-        [each.severity for each in found.findings],
+        found.findings,
         residual=float(np.nanmax(raw, initial=0.0)),
         validated=found.validation is not None,
         unlimited=unlimited,
@@ -151,16 +151,22 @@ def judge(identification: Identification) -> Verdict:
 
 
 def conclude(
-    joints: Sequence[JointError], severities: Sequence[Severity] = (), *, residual: float,
+    joints: Sequence[JointError], findings: Sequence[Finding] = (), *, residual: float,
     validated: bool, unlimited: tuple[str, ...] = (), effort_unit: str = '',
     cause: int | None = None,
 ) -> Verdict:  # fmt: skip
-    """Draw the verdict from errors of joints and severities; the cause is the first error."""
-    severe = [k for k, severity in enumerate(severities) if severity == Severity.ERROR]
-    cause = severe[0] if cause is None and severe else cause
+    """
+    Draw the verdict from errors of joints and findings.
+
+    Unless given, the cause is the first error that concerns the worst joint, or else the first.
+    """
+    severe = [k for k, each in enumerate(findings) if each.severity == Severity.ERROR]
     worst = max(joints, key=lambda joint: joint.worst, default=None)
     if worst is None:
         return Verdict(UNUSABLE, NOTHING)
+    if cause is None and severe:
+        of_worst = (k for k in severe if worst.joint in (findings[k].joints or [worst.joint]))
+        cause = next(of_worst, severe[0])
     bounds = {level: THRESHOLDS[level].value for level in (GOOD, FAIR, POOR)}
     level = next((name for name, most in bounds.items() if worst.worst <= most), UNUSABLE)
     reason = _largest(worst)

@@ -218,7 +218,7 @@ def verdict_of(results: Results) -> Verdict:
     kind = 'measured' if validated else 'from_model'
     return conclude(
         [JointError(row.joint, **{kind: row.reported}) for row in rows],
-        [found.severity for found in results.findings],
+        results.findings,
         residual=max((row.reported for row in rows), default=math.nan),
         validated=validated,
     )

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.excitation.trajectory import working_motion
-from robotid_ros.core.findings import select, Severity
+from robotid_ros.core.findings import finding, select, Severity
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.dynamics import regressor
@@ -169,8 +169,15 @@ def test_what_lowers_the_level():
     fine = [JointError('a', 0.01, 0.02, 0.03)]
     assert conclude(fine, residual=0.03, validated=True).level == GOOD
     assert conclude(fine, residual=0.03, validated=False).level == FAIR
-    severe = conclude(fine, [Severity.INFO, Severity.ERROR], residual=0.03, validated=True)
-    assert (severe.level, severe.cause) == (FAIR, 1)
+    found = [
+        finding('agreement_not_tested'),
+        finding('unexplained_effort', ['b'], residual=0.2, alone=None),
+        finding('unexplained_effort', ['a'], residual=0.1, alone=None),
+    ]
+    assert [each.severity for each in found] == [Severity.INFO, Severity.ERROR, Severity.ERROR]
+    severe = conclude(fine, found, residual=0.03, validated=True)
+    assert (severe.level, severe.cause) == (FAIR, 2)  # of the worst joint
+    assert conclude(fine, found[:2], residual=0.03, validated=True).cause == 1
     noisy = conclude(fine, residual=THRESHOLDS[POOR].value + 0.01, validated=True)
     assert (noisy.level, noisy.reason) == (UNUSABLE, RESIDUAL)
     assert conclude([], residual=math.nan, validated=False).level == UNUSABLE

@@ -1,8 +1,9 @@
 """What a fit took for granted of its data, and the likeliest reason of what it leaves."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 import dataclasses
 from itertools import chain
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -81,11 +82,12 @@ def data_warnings(
     steady = [t for t in joint_torques(whole) if robot.joints[t.joint] not in scaled]
     changes = stationarity_warnings(whole.robot, whole.base, steady)
     known |= scaled | _joints(changes)
+    jumps = dict[int, Finding]()
     for j in np.flatnonzero(estimate.residual > LARGE_RESIDUAL).tolist():
-        if rows and robot.joints[j] not in known:
-            changes += filter(None, [friction_jump(robot, base, rows, j)])
-    known |= _joints(changes)
-    left = residual_warnings(robot, samples, systems[0], estimate.value, estimate.residual, known)
+        if rows and robot.joints[j] not in known and (jump := friction_jump(robot, base, rows, j)):
+            jumps[j] = jump
+    residual = estimate.residual
+    left = residual_warnings(robot, samples, systems[0], estimate.value, residual, known, jumps)
     return [*found, *sizes, *changes, *left]
 
 
@@ -94,9 +96,14 @@ def _joints(findings: Iterable[Finding]) -> set[str]:
 
 
 def residual_warnings(
-    robot: Robot, samples: Samples, system: Rows, value: Array, residual: Array, known: set[str]
-) -> list[Finding]:
-    """Name joints that are not `known`, of base (b,) and residuals (n,), with likely reasons."""
+    robot: Robot, samples: Samples, system: Rows, value: Array, residual: Array, known: set[str],
+    jumps: Mapping[int, Finding] = MappingProxyType({}),
+) -> list[Finding]:  # fmt: skip
+    """
+    Name joints that are not `known`, of base (b,) and residuals (n,), with likely reasons.
+
+    A jump of a joint's friction is told unless another reason leaves less.
+    """
     keep = max(1, samples.decimation)
     fits = len(samples.time[::keep]) == system.Y.shape[1]
     if fits:  # residuals of a joint that mostly stands are those of the rows in motion
@@ -109,8 +116,11 @@ def residual_warnings(
     large = [j for j, name in joints if residual[j] > NOTEWORTHY and name not in known]
     alone = {j: _Remainder(robot, samples, system, value, j) for j in large} if fits else {}
     told = {j: reason for j, r in alone.items() if (reason := r.reason(residual[j])) is not None}
+    told |= {
+        j: jump for j, jump in jumps.items() if j not in told or _left(jump) < _left(told[j])
+    }
     spoilt = [j for j, r in alone.items() if j not in told and r.is_spoilt]
-    found = list[Finding]()
+    found = [jump for j, jump in jumps.items() if j not in large]
     for j in large:
         if j in told:
             found.append(told[j])
@@ -120,6 +130,12 @@ def residual_warnings(
             values = {'residual': residual[j], 'alone': alone[j].size if j in spoilt else None}
             found.append(finding('unexplained_effort', [robot.joints[j]], **values))
     return found
+
+
+def _left(reason: Finding) -> float:
+    """Return the share of the residual that a reason leaves on rows that were not fitted."""
+    values = reason.values
+    return float(values['after'] / values['before']) if 'after' in values else 1.0
 
 
 class _Remainder:
