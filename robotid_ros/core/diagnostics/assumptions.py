@@ -116,9 +116,7 @@ def residual_warnings(
     large = [j for j, name in joints if residual[j] > NOTEWORTHY and name not in known]
     alone = {j: _Remainder(robot, samples, system, value, j) for j in large} if fits else {}
     told = {j: reason for j, r in alone.items() if (reason := r.reason(residual[j])) is not None}
-    told |= {
-        j: jump for j, jump in jumps.items() if j not in told or _left(jump) < _left(told[j])
-    }
+    told |= {j: jump for j, jump in jumps.items() if j not in told or _left(jump) < _left(told[j])}
     spoilt = [j for j, r in alone.items() if j not in told and r.is_spoilt]
     found = [jump for j, jump in jumps.items() if j not in large]
     for j in large:
