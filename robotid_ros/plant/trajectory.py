@@ -235,6 +235,7 @@ class ControllerSettings:
     partial: bool = False
     ends_moving: bool = False
     integrates: bool = False
+    resumes: bool = True  # at positions that are commanded already, when it is activated
 
 
 @dataclass

@@ -123,8 +123,8 @@ class TrajectoryController:
             self._current = self._measured(position, velocity)
             for pid in self._pids:
                 pid.integral = 0.0
-            # It begins at the positions that are commanded already, or at the measured ones.
-            known = self._interface == 'position' and not any(map(math.isnan, self.command))
+            resumes = self.settings.resumes and self._interface == 'position'
+            known = resumes and not any(map(math.isnan, self.command))
             self._trajectory = None
             self._pending = self._hold_at(self.command if known else position)
             self._holding = self.active = True

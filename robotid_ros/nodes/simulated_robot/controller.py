@@ -40,16 +40,14 @@ ACTION_MONITOR_RATE = 20.0
 # Where robots with a speed slider tell its factor, by the driver of Universal Robots.
 SPEED_SCALING = 'speed_scaling/speed_scaling_factor'
 READ_ONLY_FIELDS = ('antiwindup_strategy', 'max_deceleration_on_cancel', 'decelerate_on_cancel')
-# What the parameters of a controller let goals do: in part, in motion at the end, by rates alone.
-GOALS_MAY = (
+# Parameters that are switches, in the order of `ControllerSettings`.
+SWITCHES = (
     'allow_partial_joints_goal',
     'allow_nonzero_velocity_at_trajectory_end',
     'allow_integration_in_goal_trajectories',
+    'set_last_command_interface_value_as_state_on_activation',
 )
-CHANGEABLE = (
-    *('is_async', 'thread_priority', 'set_last_command_interface_value_as_state_on_activation'),
-    *GOALS_MAY,
-)
+CHANGEABLE = ('is_async', 'thread_priority', *SWITCHES)
 # Field of a trajectory point by interface.
 OUTPUTS = {'effort': 'effort', 'velocity': 'velocities', 'position': 'positions'}
 FIELDS = ('positions', 'velocities', 'accelerations', 'effort')
@@ -114,7 +112,7 @@ def read_parameters(
         {joint: group(GainSettings, f'gains.{joint}') for joint in joints},
         group(ConstraintSettings, 'constraints', joints=by_joint),
         interface,
-        *(node.get_parameter(name).value for name in GOALS_MAY),
+        *(node.get_parameter(name).value for name in SWITCHES),
     )
 
 
