@@ -48,7 +48,7 @@ def test_fields_are_declared_with_their_meaning(context: Context):
     descriptor = node.describe_parameter('excitation.stale_after')
     assert descriptor.read_only
     assert descriptor.type == ParameterType.PARAMETER_DOUBLE
-    assert 'stop the robot' in descriptor.description
+    assert 'stops the robot' in descriptor.description
     assert 'unit: s' in descriptor.additional_constraints
     (limits,) = descriptor.floating_point_range
     assert (limits.from_value, limits.to_value) == (0.02, 2.0)
