@@ -9,7 +9,7 @@ import sys
 import robotid_ros as rid
 
 source, urdf = sys.argv[1:]
-log = rid.load(source)
+log = rid.load(source, urdf=urdf)
 robot = rid.load_robot(urdf, log)
 start, end = log.time[0], log.time[-1]
 middle = start + 0.7 * (end - start)

@@ -13,9 +13,10 @@ Without a code, all words and findings are listed.
 import argparse
 import dataclasses
 from functools import partial
+import re
 from typing import Any, TYPE_CHECKING
 
-from ..exceptions import UnknownNameError
+from ..exceptions import ConfigurationError, UnknownNameError, use_one_of
 from .shared_options import Outcome
 from .terminal import print_paragraph, print_table, show
 
@@ -30,8 +31,8 @@ WORDS = {
     'error': 'Relative residual of a joint that moves, expected on other motions of this robot. '
     'It has two parts: more motion reduces the error of the parameters, but not that of the '
     'model. The joint with the largest error decides the verdict.',
-    'uncertainty': 'σ is the standard deviation of a parameter. The true value is within ±2 σ in '
-    '95 of 100 cases. Known to 10 %: σ is at most 10 % of the value.',
+    'uncertainty': 'σ, sigma, is the standard deviation of a parameter. The true value is within '
+    '±2 σ in 95 of 100 cases. Known to 10 %: σ is at most 10 % of the value.',
     'parameters': 'Base parameters are the combinations of masses, first moments, inertias and '
     'friction that a motion shows. They predict all efforts. Single masses and inertias are one '
     'choice of many that give the same ones.',
@@ -61,14 +62,24 @@ def run(args: argparse.Namespace) -> Outcome:
 
     if not args.code:
         return Outcome([data(code) for code in CODES.values()], show_all)
-    word = args.code.lower()
+    word, code = args.code.lower(), args.code.upper()
+    # What it stands in will do, where that is the only one.
+    meant = [each for each, text in WORDS.items() if word in re.findall(r'\w+', text.lower())]
+    meant += [name for name in NAMES if word in name] if len(meant) != 1 else []
+    if word not in (*WORDS, *NAMES) and code not in CODES and len(meant) == 1:
+        (word,) = meant
     if word in WORDS:
         meaning = WORDS[word]
         return Outcome({'word': word, 'means': meaning}, partial(print_paragraph, meaning, word))
-    found = CODES.get(args.code.upper()) or NAMES.get(args.code)
+    found = CODES.get(code) or NAMES.get(word)
+    if found is None and meant:
+        raise UnknownNameError('finding', args.code, (*meant,))
     if found is None:
-        known = NAMES if '_' in args.code or args.code.islower() else CODES
-        raise UnknownNameError('finding', args.code, (*WORDS, *known))
+        known = (*WORDS, *(NAMES if args.code.islower() else CODES))
+        hint = use_one_of(args.code, known)
+        if not hint.startswith('did you mean'):
+            hint = f"use one of {', '.join(WORDS)}, or a code that 'robotid explain' lists"
+        raise ConfigurationError(f"unknown finding '{args.code}': {hint}")
 
     def show_one() -> None:
         print_paragraph(f'{found.code} {found.name}, {found.severity.word}')

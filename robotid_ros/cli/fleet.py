@@ -15,6 +15,7 @@ identified leaves more than half of the effort of a joint.
 import argparse
 import dataclasses
 from pathlib import Path
+import shlex
 import time
 
 from .shared_options import add_output_option, EXIT_UNUSABLE, LOG, option, Outcome
@@ -94,7 +95,9 @@ def run(args: argparse.Namespace) -> Outcome:
             print_paragraph(f'… and {more} more: see status and reason in the store')
         for location, text in sorted(unusable.items())[:MOST_REASONS]:
             print_paragraph(text, location)
-        print_paragraph(f'{pooled} pooled estimates of robots and types', 'written')
+        text = f'{args.output}: {pooled} pooled estimates of robots and types'
+        print_paragraph(text, 'written')
+        print_paragraph(f'robotid fleet report {shlex.quote(args.output)}', 'next')
 
     data = {'counts': work.counts, 'reasons': work.reasons, 'pooled': pooled, 'store': args.output}
     data['verdict'] = {'usable': usable, 'unusable': unusable}

@@ -4,9 +4,9 @@ Identify a payload from two recordings, without and with it; set it at the robot
 Identify the mass, centre of mass and inertia of a body that the arm carries, from what it changes
 between two recordings of the same robot, or between an identification and a recording; write them
 to a file, with the lines that robots' controllers take. Friction may have changed meanwhile. The
-exit code is 4 where the mass does not stand out of its σ. With --set the payload is set at the
-driver of the robot and at the node feedforward; a driver's payload changes how the robot holds its
-weight: let it rest, and keep away.
+exit code is 4 where the mass does not stand out of its σ, or where recordings are read wrongly.
+With --set the payload is set at the driver of the robot and at the node feedforward; a driver's
+payload changes how the robot holds its weight: let it rest, and keep away.
 
   robotid payload recordings/empty recordings/with_gripper --frame tool0
   robotid payload recordings/arm_identified recordings/with_gripper
@@ -52,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared.add_robot_options(parser, 'EMPTY')
     shared.add_output_option(parser, 'default: <LOADED>_payload.yaml', replaces='an existing file')
     shared.add_log_options(parser)
+    shared.option(parser, *shared.ALL)
 
 
 def run(args: argparse.Namespace) -> shared.Outcome:
@@ -65,7 +66,7 @@ def run(args: argparse.Namespace) -> shared.Outcome:
         )
     args.progress.step('reading')
     from ..core.parameters.carried_body import CENTRAL, CENTRAL_UNITS
-    from ..core.payload.payload import payload_from_recordings, stands_out
+    from ..core.payload.payload import obstacle, payload_from_recordings
     from ..files.export.payload import determined, maker_lines, open_payload, write_payload
 
     output = Path(args.output or shared.default_output(args.loaded, 'payload.yaml'))
@@ -78,13 +79,14 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     args.progress.step('writing the result')
     facts = {'robot': given.robot.name, 'empty': args.empty, 'loaded': args.loaded}
     path = write_payload(output, payload, facts, findings, given.frame.body, overwrite=args.force)
-    usable, lines = stands_out(payload), maker_lines(determined(payload))
+    reason = obstacle(payload, findings)
+    lines = {} if reason else maker_lines(determined(payload))
     rows = [  # at the centre of mass, then at the frame
         *zip(CENTRAL, payload.central, payload.central_sigma, CENTRAL_UNITS, strict=True),
         *zip(payload.names, payload.value, payload.sigma, payload.units, strict=True),
     ]
-    done, error = '', 'the payload is unusable: its mass does not stand out of its σ'
-    if args.set and usable:
+    done, error = '', f'the payload is unusable: {reason}'
+    if args.set and not reason:
         try:
             done = _set(args, path)
         except RobotIdError as refusal:  # what was identified is shown all the same
@@ -96,11 +98,12 @@ def run(args: argparse.Namespace) -> shared.Outcome:
         known = [row for row in rows if math.isfinite(row[2])]  # a finding names the others
         cells = [(name, *terminal.format_measured(*of), unit) for name, *of, unit in known]
         terminal.print_table(('parameter', 'value', 'σ', 'unit'), cells, '<>><')
-        show(f"to paste, if {payload.frame} is the maker's flange frame:")
-        for maker, line in lines.items():
-            show(f'{maker}: {line or "needs what the motion does not determine"}')
-        show()
-        terminal.print_findings(findings)
+        if any(lines.values()):
+            show(f"to paste, if {payload.frame} is the maker's flange frame:")
+            for maker, line in lines.items():
+                show(f'{maker}: {line or "needs what the motion does not determine"}')
+            show()
+        terminal.print_findings(findings, every=args.all)
         terminal.print_written({'written': path})
         if done:
             print_paragraph(done)
@@ -110,14 +113,14 @@ def run(args: argparse.Namespace) -> shared.Outcome:
         'frame': payload.frame,
         'parameters': [dict(zip(keys, row, strict=True)) for row in rows],
         'controllers': lines,
-        'verdict': {'usable': usable, 'reason': None if usable else 'mass_within_sigma'},
+        'verdict': {'usable': not reason, 'reason': reason or None},
         'findings': findings,
         'written': path,
         'set': done,
     }
-    if usable and bool(done) == bool(args.set):
+    if not reason and bool(done) == bool(args.set):
         return shared.Outcome(data, print_all)
-    code = shared.EXIT_ERROR if usable else shared.EXIT_UNUSABLE
+    code = shared.EXIT_UNUSABLE if reason else shared.EXIT_ERROR
     return shared.Outcome(data, print_all, [error], code)
 
 

@@ -44,6 +44,9 @@ def print_results(results: Results, folder: Path, files: Sequence[str], *, every
     if every and (text := prediction_text(results)):
         print_paragraph(text, 'URDF')
     terminal.print_findings(results.findings, every=every)
+    # Shorter, where it is below: what is printed can be typed here.
+    if folder.absolute().is_relative_to(Path.cwd()):
+        folder = folder.absolute().relative_to(Path.cwd())
     print_verdict(results, folder, brief=True)
     print_paragraph(f'{folder}: {", ".join(files)}', 'written')
 
@@ -53,10 +56,7 @@ def print_verdict(results: Results, folder: str | Path, *, brief: bool = False) 
     verdict = verdict_of(results)
     texts = ' '.join(sentences(results, brief=brief))
     print_paragraph(f'{verdict.level}. {texts}', 'verdict', STYLES[verdict.level])
-    # Shorter, where it is below: what is printed can be typed here.
-    folder = Path(folder)
-    here = folder.is_relative_to(Path.cwd())
-    if step := next_step(results, folder.relative_to(Path.cwd()) if here else folder):
+    if step := next_step(results, folder, brief=brief):
         print_paragraph(step, 'next')
 
 
@@ -66,10 +66,10 @@ def print_found(results: Results, *, every: bool) -> None:
     parts = [part for part in data.get('logs', [data]) if 'to' in part]
     known = sum(entry.percent <= WELL_KNOWN for entry in results.base)
     counts = [f'{sum(part["to"] - part["from"] for part in parts):.1f} s'] if parts else []
-    counts.append(f'{len(results.joints)} joints')
+    counts.append(f'{len(results.joints)} joint{"s" * (len(results.joints) > 1)}')
     if 'messages' in data:
         counts.append(f'{data["messages"]:,} samples')
-    counts.append(f'{len(results.base)} base parameters ({known} known to {WELL_KNOWN:g} %)')
+    counts.append(f'{known} of {len(results.base)} parameters known to {WELL_KNOWN:g} %')
     print_paragraph(f'{name.rsplit("/", 1)[-1]}: {", ".join(counts)}')
     terminal.show()
     if every or len(results.base) <= FEW_PARAMETERS:

@@ -21,7 +21,7 @@ EFFORT_KINDS = ('auto', 'joint_torque', 'without_gravity')
 EXIT_ERROR, EXIT_USAGE, EXIT_POOR, EXIT_UNUSABLE, EXIT_INTERRUPTED = 1, 2, 3, 4, 130
 LOG = 'rosbag2 folder, .mcap or .db3 file; .bag of ROS 1; .csv, .npz, .mat, .h5, .parquet'
 # Options of several verbs: usage and text.
-ALL = '--all', 'show all parameters and figures, however many there are'
+ALL = '--all', 'show all parameters, figures and findings, however many there are'
 CALIBRATION = '--calibration FILE', 'of LeRobot, where positions are normalised'
 COLUMNS_EXAMPLE = 'time=t position=q{i} effort=tau{i}'
 UNITS_EXAMPLE = 'time=ms position=deg effort=A*0.12'

@@ -96,14 +96,20 @@ def print_written(written: Mapping[str, object]) -> None:
 
 def print_findings(findings: 'Iterable[Finding]', *, every: bool = True) -> None:
     """Print findings, what matters most first; `every`: also those that ask for nothing."""
-    from ..core.findings import in_order, render, Severity
+    from ..core.findings import in_order, seen_and_remedy, Severity
 
-    found = in_order(findings)
-    urgent = sum(each.severity > Severity.INFO for each in found)
-    shown = len(found) if every else min(urgent, MOST_FINDINGS)
-    for each in found[:shown]:
-        print_paragraph(f'{each.code} {render(each)}', each.severity.word)
-    if codes := dict.fromkeys(each.code for each in found[shown:]):
+    groups: dict[tuple[str, Severity], list[Finding]] = {}
+    for each in in_order(findings):
+        groups.setdefault((each.code, each.severity), []).append(each)
+    urgent = sum(severity > Severity.INFO for _, severity in groups)
+    shown = len(groups) if every else min(urgent, MOST_FINDINGS)
+    for (code, severity), alike in [*groups.items()][:shown]:
+        texts = [*map(seen_and_remedy, alike)]
+        if len({remedy for _, remedy in texts}) == 1:  # read once
+            texts = [(' '.join(seen for seen, _ in texts), texts[0][1])]
+        for seen, remedy in texts:
+            print_paragraph(f'{code} {seen} {remedy}'.rstrip(), severity.word)
+    if codes := dict.fromkeys(code for code, _ in [*groups][shown:]):
         print_paragraph(f'{", ".join(codes)}: --all shows them, robotid explain CODE', 'more')
 
 
@@ -166,7 +172,9 @@ def format_number(value: float, digits: int = 4) -> str:
     """Show a value with so many significant digits, '—' when there is none."""
     if not math.isfinite(value):
         return '—' if math.isnan(value) else '∞' if value > 0 else '-∞'
-    text = f'{value:.{digits}g}'
+    from ..core.findings import formatted
+
+    text = formatted(value, f'.{digits}g')
     return f'{value:.{digits - 1}e}' if 'e' in text else text
 
 
@@ -187,7 +195,8 @@ def format_percent(share: float) -> str:
     percent = 100.0 * share
     if not math.isfinite(percent):
         return format_number(percent)
-    return f'{percent:.1f} %' if abs(percent) >= 1.0 else f'{format_number(percent, 2)} %'
+    decimal = 1.0 <= abs(percent) < 100.0
+    return f'{percent:.1f} %' if decimal else f'{format_number(percent, 2 + (percent > 1.0))} %'
 
 
 def print_json(value: Any) -> None:

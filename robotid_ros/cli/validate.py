@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> shared.Outcome:
         for text in explanation:
             print_paragraph(text)
         print_findings(found.findings)
-        print_verdict(found, args.parameters)
+        print_verdict(found, args.parameters, brief=True)
         print_written(written)
 
     data = {'residuals': rows, 'total': total_residual(rows), 'explanation': explanation}

@@ -131,8 +131,9 @@ F110 columns_exchanged error: Columns are exchanged, as derivatives show: [[{wha
 F111 rows_of_other_joints info: Rows of other joints, or of the same in another order, are left
   out: [[{sets} ({counts} rows)]] DO To use them, record a bag WHY Where publishers share a topic,
   a column is of another joint in each row.
-F113 rows_sorted info: The rows are not in the order of their stamps: they are sorted WHY
-  Derivatives need samples in order of time.
+F113 rows_sorted info: The rows are not in the order of their stamps: they are sorted DO Export
+  them in the order of recording, or name another column of times by --columns WHY Derivatives need
+  samples in order of time.
 F114 rows_interpolated info: Positions and efforts are in different rows: they are interpolated WHY
   An interpolated effort has less noise than a measured one, and is late or early.
 F115 rows_without_states info: {count} rows without positions and efforts are left out WHY They
@@ -815,6 +816,16 @@ CODES: Mapping[str, Code] = {each.code: each for each in _read_table()}
 NAMES: Mapping[str, Code] = {each.name: each for each in CODES.values()}
 
 
+# By these, log and description are of another robot, or in other units: whatever fits, masses are
+# wrong.
+MISREAD = (
+    *('columns_exchanged', 'effort_sign', 'effort_gain', 'efforts_swapped', 'effort_scale'),
+    *('effort_unit', 'effort_unit_of_log', 'effort_magnitudes', 'implausible_inertia'),
+    *('gravity_direction', 'gravity_compensated'),
+    *('axis_reversed', 'other_axis', 'other_zero', 'joints_exchanged'),
+)
+
+
 def finding(name: str, joints: Iterable[str] = (), /, **values: Any) -> Finding:
     """Return a finding by its name, with the severity of the table; NumPy's numbers get plain."""
     code = NAMES[name]
@@ -838,6 +849,13 @@ def select(findings: Iterable[Finding], *names: str) -> list[Finding]:
 # --- texts, for edges ---
 
 
+def formatted(value: Any, form: str) -> str:
+    """Format a value; thousands without the exponent that '.3g' gives them."""
+    text = format(value, form)
+    thousands = form.endswith('g') and text.endswith(('e+03', 'e+04', 'e+05'))
+    return f'{float(text):.0f}' if thousands else text
+
+
 class _Formatter(string.Formatter):
     """Formats shares as percent (`.1%`, `.3p` by digits), seconds in ms (`.2f ms`), tuples."""
 
@@ -847,10 +865,10 @@ class _Formatter(string.Formatter):
         if format_spec.endswith('%'):
             return f'{format(value, format_spec[:-1] + "%")[:-1]} %'
         if format_spec.endswith('p'):
-            return f'{100.0 * value:{format_spec[:-1]}g} %'
+            return f'{self.format_field(100.0 * value, format_spec[:-1] + "g")} %'
         if format_spec.endswith(' ms'):
             return f'{1e3 * value:{format_spec[:-3]}} ms'
-        return str(super().format_field(value, format_spec))
+        return formatted(value, format_spec)
 
 
 _FORMATTER = _Formatter()

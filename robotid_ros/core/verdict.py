@@ -16,7 +16,7 @@ import numpy as np
 from .arrays import Array
 from .diagnostics.data_quality import white_noise
 from .excitation.trajectory import working_errors
-from .findings import Finding, select, Severity
+from .findings import Finding, MISREAD, select, Severity
 
 if TYPE_CHECKING:
     from .pipeline.results import Identification
@@ -158,7 +158,7 @@ def conclude(
     """
     Draw the verdict from errors of joints and findings.
 
-    Unless given, the cause is the first error that concerns the worst joint, or else the first.
+    What is read wrongly is poor however well it fits. Unless given, the cause is the first error that concerns the worst joint, or else the first.
     """
     severe = [k for k, each in enumerate(findings) if each.severity == Severity.ERROR]
     worst = max(joints, key=lambda joint: joint.worst, default=None)
@@ -172,6 +172,8 @@ def conclude(
     reason = _largest(worst)
     if level == GOOD and (severe or not validated):
         level, reason = FAIR, FINDINGS if severe else NOT_VALIDATED
+    if level in (GOOD, FAIR) and select(findings, *MISREAD):
+        level, reason = POOR, FINDINGS
     # Such residuals make the parameters uncertain, too: they come first.
     unexplained = any(joint.from_model > bounds[POOR] for joint in joints)
     if unexplained or (residual > bounds[POOR] and level != UNUSABLE):

@@ -52,16 +52,17 @@ def sentences(results: Results, *, brief: bool = False) -> list[str]:
             f'{_percent(worst.from_parameters)} by the parameters, which more motion reduces, '
             f'{model} by the model, which it does not.'
         )
-    if measured and not brief:
+    if measured and (not brief or verdict.reason == verdicts.MEASURED):
         worst = max(measured, key=lambda each: each.measured)
         texts.append(
             f'The error measured on another motion, noise apart, is largest at {worst.joint}: '
             f'{_percent(worst.measured)}.'
         )
-    if verdict.reason == verdicts.RESIDUAL:
+    bound = verdicts.THRESHOLDS[verdicts.POOR].value
+    if verdict.reason == verdicts.RESIDUAL and verdict.residual > bound:
         texts.append(
             f'The residual of a moving joint is {_percent(verdict.residual)}, more than '
-            f'{_percent(verdicts.THRESHOLDS[verdicts.POOR].value)}.'
+            f'{_percent(bound)}.'
         )
     if not verdict.validated and verdict.joints:
         texts.append('No other motion validates it.')
@@ -85,13 +86,19 @@ def cause(results: Results) -> str:
     return render(results.findings[verdict.cause or 0]) if known else ''
 
 
-def next_step(results: Results, folder: object = 'FOLDER') -> str:
-    """Say the one thing to do: about what decided, or with what a folder holds, to be used."""
+def next_step(results: Results, folder: object = 'FOLDER', *, brief: bool = False) -> str:
+    """
+    Say the one thing to do: about what decided, or with what a folder holds, to be used.
+
+    `brief`: the findings stand above.
+    """
     folder = shlex.quote(str(folder))
     verdict = verdict_of(results)
     worst = verdict.worst
     if verdict.severe and verdict.cause is not None:
         severe = results.findings[verdict.cause]
+        if brief:
+            return f'Do what {severe.code} says, and identify again.'
         seen, remedy = seen_and_remedy(severe)
         return f'{severe.code}: {remedy or seen}'
     if verdict.reason == verdicts.UNIT:
@@ -144,7 +151,7 @@ def unusable_note(results: Results, *, brief: bool = False) -> str:
     verdict = verdict_of(results)
     if verdict.usable:
         return ''
-    return f'these parameters are marked unusable: {sentences(results, brief=brief)[0]}'
+    return f'these parameters are marked unusable. {sentences(results, brief=brief)[0]}'
 
 
 def _use(verdict: verdicts.Verdict) -> str:

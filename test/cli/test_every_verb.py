@@ -169,7 +169,7 @@ def test_the_bar_knows_the_steps_of_an_identification(run, bag, tmp_path, monkey
 def test_long_tables_are_shown_when_asked_for(run, bag, identified, tmp_path, monkeypatch):
     monkeypatch.setattr('robotid_ros.cli.results_text.FEW_PARAMETERS', 3)
     _, short, _ = run('identify', bag, '-o', tmp_path / 'x')
-    assert 'Fc1' not in short and 'base parameters (' in short and '--all' in short
+    assert 'Fc1' not in short and 'parameters known to' in short and '--all' in short
     _, long, _ = run('identify', bag, '-o', tmp_path / 'y', '--all')
     assert 'Fc1' in long and 'moving' in long
 

@@ -1,6 +1,7 @@
 """`robotid payload`: the difference of two recordings."""
 
 from pathlib import Path
+import re
 import shutil
 
 import numpy as np
@@ -11,7 +12,7 @@ from robotid_ros.cli.shared_options import EXIT_UNUSABLE
 from robotid_ros.core.model import inverse_dynamics
 from robotid_ros.files.results import read_results
 
-from .conftest import motion
+from .conftest import motion, ROOT
 
 pytestmark = pytest.mark.usefixtures('without_bokeh')
 
@@ -34,6 +35,21 @@ def test_a_payload_is_found_and_written(run, bag, loaded, body, tmp_path):
     assert content['centre_of_mass'][2] is None and content['sigma']['centre_of_mass'][2] > 1e9
     assert set(content['lines'].values()) == {None} and content['urdf'] is None
     assert 'does not distinguish XX' in out and 'z, ixx' in out and str(file) in out
+
+
+def test_a_payload_of_efforts_that_are_no_torques_is_unusable(run, bag, loaded, tmp_path):
+    """The URDF's masses tell that efforts are currents: no line to paste, nothing to set."""
+    urdf, file = ROOT / 'urdf' / 'scara.urdf', tmp_path / 'body.yaml'
+    heavy = re.sub(
+        r'(mass value|i[xyz]{2})="([^"]+)"', lambda m: f'{m[1]}="{20 * float(m[2])}"',
+        urdf.read_text(),
+    )  # fmt: skip
+    (tmp_path / 'heavy.urdf').write_text(heavy)
+    code, out, err = run('payload', bag, loaded, '-o', file, '--urdf', tmp_path / 'heavy.urdf')
+    assert code == EXIT_UNUSABLE and 'read wrongly, as F4' in err and 'to paste' not in out
+    assert yaml.safe_load(file.read_text())['lines'] == {}
+    code, _, err = run('payload', file, '--set', 'universal_robots')
+    assert code == 1 and 'recordings that are read wrongly' in err
 
 
 def test_the_frame_is_the_tool_where_none_is_named(run, bag, loaded, tmp_path):

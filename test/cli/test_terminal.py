@@ -19,12 +19,15 @@ import robotid_ros.cli
 from robotid_ros.cli.terminal import (
     format_measured,
     format_number,
+    format_percent,
     format_table,
     plain,
     print_error,
+    print_findings,
     print_paragraph,
     ProgressBar,
 )
+from robotid_ros.core.findings import finding
 
 ROOT = Path(robotid_ros.cli.__file__).parent
 
@@ -117,7 +120,8 @@ def test_a_table_in_a_pipe_is_whole():
         (1234.5678, '1235'),
         (0.00012345678, '0.0001235'),
         (1.0e-9, '1.000e-09'),
-        (123456.0, '1.235e+05'),
+        (123456.0, '123500'),
+        (12345678.0, '1.235e+07'),
         (float('nan'), '—'),
         (float('inf'), '∞'),
         (0.0, '0'),
@@ -125,6 +129,26 @@ def test_a_table_in_a_pipe_is_whole():
 )
 def test_numbers_keep_four_digits(value, text):
     assert format_number(value) == text
+
+
+@pytest.mark.parametrize(
+    ('share', 'text'),
+    [(0.0083, '0.83 %'), (0.247, '24.7 %'), (1.38, '138 %'), (300.849, '30100 %')],
+)
+def test_shares_keep_the_digits_that_one_reads(share, text):
+    assert format_percent(share) == text
+
+
+def test_findings_of_one_code_say_their_remedy_once(capsys):
+    clipped = [finding('effort_clipped', [name], share=0.05) for name in ('a', 'b')]
+    times = {'jump': 1.0, 'unit': 'N·m', 'start': 0.5, 'stop': 1.0}
+    jumps = [finding('friction_jump', ['a'], since=since, **times) for since in (1.0, 2.0)]
+    print_findings([*clipped, *jumps, finding('rows_sorted')], every=False)
+    said = ' '.join(capsys.readouterr().out.split())
+    assert said.count('F217') == said.count('Run a slower trajectory') == 1
+    assert said.count('is clipped in 5.0 %') == 2
+    assert said.count('error F408') == 2 and '--to 1.00' in said and '--to 2.00' in said
+    assert said.endswith('more F113: --all shows them, robotid explain CODE')
 
 
 @pytest.mark.parametrize(

@@ -178,6 +178,9 @@ def test_what_lowers_the_level():
     severe = conclude(fine, found, residual=0.03, validated=True)
     assert (severe.level, severe.cause) == (FAIR, 2)  # of the worst joint
     assert conclude(fine, found[:2], residual=0.03, validated=True).cause == 1
+    # However well it fits what is read wrongly.
+    wrong = finding('implausible_inertia', ['a'], inertias=[1.0], expected=[0.1])
+    assert conclude(fine, [wrong], residual=0.03, validated=True).level == POOR
     noisy = conclude(fine, residual=THRESHOLDS[POOR].value + 0.01, validated=True)
     assert (noisy.level, noisy.reason) == (UNUSABLE, RESIDUAL)
     assert conclude([], residual=math.nan, validated=False).level == UNUSABLE

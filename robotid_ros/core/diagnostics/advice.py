@@ -16,7 +16,7 @@ from ..model.robot import BaseParameters, INERTIAL
 from ..regression.observation_system import decimate, Rows
 from ..signals.recording import Samples
 from .plausibility import efforts_over_prior
-from .trials import Efforts, folds_of, possible_robots, Trial, Trials
+from .trials import compare, Efforts, folds_of, possible_robots, Trial, Trials
 
 # Another direction must leave so much less than the configured one does, and than springs do:
 # where all axes are upright, a tilt of a thousandth and huge masses look like a spring.
@@ -339,7 +339,7 @@ def _gravity(robot: Robot, samples: Samples, found: list[Cause], efforts: Effort
             better = False
         else:
             drives = Trials(_drive_rows(robot, samples)), Trials(_drive_rows(other, samples))
-            trial = _compare_models(*drives)
+            trial = _compare_models(*drives, powers=rows[0].powers)
             better = trial.gain >= max((each.gain for each in found), default=0.0)
             better, masses = better and trial.is_better(LEAST[name]), DESCRIBED
         return [_cause(name, robot, (), trial, masses, **values)] if better else []
@@ -482,7 +482,8 @@ def _by_description(robot: Robot, samples: Samples, factors: Array, currents: bo
     gains = np.ones(robot.n)
     gains[off] = np.where(alike[off], -1.0, 1.0 / factors[off])
     rows = Trials(_drive_rows(robot, samples)), Trials(_drive_rows(robot, samples, gains))
-    trial = _compare_models(*rows, gains)
+    powers = Trials(_sample_rows(robot, samples)).powers
+    trial = _compare_models(*rows, gains, powers=powers)
     name = SIGN if alike[off].all() else SCALE
     if currents and not robot.drive_gain_given:  # these are no torques of an arm at all
         name = EFFORT_UNIT
@@ -518,8 +519,14 @@ def _drive_rows(robot: Robot, samples: Samples, gains: Array | None = None) -> R
 
 
 def _compare_models(
-    before: Trials, after: Trials, gains: Array | None = None, efforts: Efforts | None = None
-) -> Trial:
-    """Compare models, the first with efforts put right, the second of them times gains."""
+    before: Trials, after: Trials, gains: Array | None = None, efforts: Efforts | None = None,
+    powers: Array | None = None,
+) -> Trial:  # fmt: skip
+    """
+    Compare models, the first with efforts put right, the second of them times gains.
+
+    Residuals are shares of `powers` (K, n), squared efforts of folds: by default of the first.
+    """
     first = before.recorded if efforts is None else before.errors(efforts)
-    return before.compare(first, after.recorded / (1.0 if gains is None else gains**2))
+    second = after.recorded / (1.0 if gains is None else gains**2)
+    return compare(first, second, before.powers if powers is None else powers, before.sigma)

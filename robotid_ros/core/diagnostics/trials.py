@@ -189,11 +189,15 @@ class Trials:
         """Squared errors (K, n) of the efforts as recorded."""
         return self.errors(Efforts.as_recorded(self.n))
 
+    @property
+    def powers(self) -> Array:
+        """Squared efforts (K, n) of each fold."""
+        own = np.arange(self.n)
+        return np.asarray(self.parts[:, own, self.b + own, self.b + own])
+
     def compare(self, before: Array, after: Array) -> Trial:
         """Compare squared errors (K, n) of two models."""
-        own = np.arange(self.n)
-        powers = self.parts[:, own, self.b + own, self.b + own]
-        return compare(before, after, powers, self.sigma)
+        return compare(before, after, self.powers, self.sigma)
 
 
 def compare(before: Array, after: Array, powers: Array, sigma: Array) -> Trial:

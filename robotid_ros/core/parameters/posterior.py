@@ -6,8 +6,9 @@ links S ~ N(I, σ_S²), see `physical_consistency`, with the largest likely σ_S
 Their product, a Gaussian, is truncated to robots that can exist: links with S ≻ 0, and drives that
 give no energy.
 
-Slice sampling (Neal 2003) along random orthonormal directions of the whitened space needs no chord
-of the cones. Where no constraint is active, one sweep gives independent draws.
+Slice sampling (Neal 2003) along random directions of the whitened space needs no chord of the
+cones. What constraints make of the Gaussian is thin along some directions and long along others: a
+basis is orthonormal by the covariance of many chains.
 """
 
 import numpy as np
@@ -39,6 +40,8 @@ LOOSER = np.geomspace(1.0, 100.0, 25)
 LIKELY = 3.84
 # Least eigenvalue of S, well inside of which chains start.
 LEAST = 0.1 * THIN
+# Least variance of chains over the largest one.
+FLATTEST = 1e-12
 # After so many halvings of a slice rounding decides: the chain stays where it is.
 HALVINGS = 60
 
@@ -133,15 +136,6 @@ class _Chains:
         self._mean, self._root = scale * mean - margin, scale[:, None] * root
         self._links, self._generator = links, generator
         self._w = np.tile(start[:, None], CHAINS)
-        # Normals of the constraints at the start. Where one is far from the mean, what is left is
-        # thin along its normal: directions that are orthogonal to it can be long.
-        self._normals, (i, j) = [*self._root[10 * links :]], np.array(UPPER).T
-        x = (self._mean + self._root @ start)[: 10 * links].reshape(links, 10)
-        for entries, rows in zip(x, self._root[: 10 * links].reshape(links, 10, -1), strict=True):
-            S = np.zeros((4, 4))
-            S[j, i] = entries
-            thin = np.linalg.eigh(S)[1][:, 0]
-            self._normals.append((thin[i] * thin[j] * np.where(i == j, 1.0, 2.0)) @ rows)
         self._sweeps = 0  # of a round; 0: not known yet
 
     def draw(self) -> Array:
@@ -163,18 +157,22 @@ class _Chains:
         return self._w
 
     def _run(self, sweeps: int) -> None:
-        """Sweep: replace the coordinates of w in a random orthonormal basis one by one."""
+        """Sweep: replace the coordinates of w along a random basis one by one."""
+        size = len(self._w)
         for _ in range(sweeps):
-            normals = self._generator.permutation(self._normals)
-            others = self._generator.normal(size=self._root.shape)
-            Q = np.linalg.qr(np.vstack([normals, others]).T)[0]
-            y, moves = Q.T @ self._w, self._root @ Q
-            x = self._mean[:, None] + self._root @ self._w
-            for row, move in zip(y, moves.T, strict=True):
-                change = self._change(row, x, move)
-                row += change
+            # Orthonormal in units of the chains' covariance: long directions are thin ones, too.
+            scale, axes = np.ones(size), np.eye(size)
+            if np.ptp(self._w, axis=1).any():
+                scale, axes = np.linalg.eigh(np.cov(self._w))
+            basis = np.linalg.qr(self._generator.normal(size=(size, size)))[0]
+            basis = axes * np.sqrt(scale.clip(FLATTEST * scale.max())) @ basis
+            basis /= np.linalg.norm(basis, axis=0)
+            x, w = self._mean[:, None] + self._root @ self._w, self._w.copy()
+            for direction, move in zip(basis.T, (self._root @ basis).T, strict=True):
+                change = self._change(direction @ w, x, move)
+                w += direction[:, None] * change
                 x += move[:, None] * change
-            self._w = Q @ y
+            self._w = w
 
     def _change(self, y: Array, x: Array, move: Array) -> Array:
         """Draw the change (CHAINS,) of a coordinate y, of which a unit moves x so."""

@@ -1,5 +1,6 @@
 """A payload: a body in a named frame, or, where that is known, the drive gains."""
 
+from collections.abc import Iterable
 import dataclasses
 from typing import ClassVar, NamedTuple
 
@@ -10,7 +11,7 @@ from ...exceptions import ConfigurationError, RecordingError
 from ..arrays import Array, DEPENDENT, Mask, ReadOnlyArrays
 from ..diagnostics.assumptions import data_warnings
 from ..excitation.collision_scene import body_frame, BodyFrame
-from ..findings import Finding, finding
+from ..findings import Finding, finding, MISREAD, select
 from ..identification_settings import IdentificationSettings
 from ..model import regressor, Robot
 from ..model.base_parameters import base_parameters
@@ -199,6 +200,13 @@ def payload_identification(settings: IdentificationSettings) -> IdentificationSe
 def stands_out(payload: Payload) -> bool:
     """Tell whether the mass of a payload stands out of its σ."""
     return bool(payload.mass > SIGNIFICANT * payload.central_sigma[0])
+
+
+def obstacle(payload: Payload, findings: Iterable[Finding]) -> str:
+    """Return why a payload cannot be used, as a sentence; '' where it can be."""
+    if codes := sorted({each.code for each in select(findings, *MISREAD)}):
+        return f'its recordings are read wrongly, as {" and ".join(codes)} says'
+    return '' if stands_out(payload) else 'its mass does not stand out of its σ'
 
 
 def payload_notes(payload: Payload, joint: str, advice: str) -> list[Finding]:

@@ -159,6 +159,13 @@ def drives_of(model: IdentifiedModel) -> dict[str, Drive]:
     return found
 
 
+# Speeds at which plain friction is compared with what it stands for, by whether they are known.
+_SPEEDS = {
+    True: 'at the recorded speeds',
+    False: 'at all speeds up to the limit, as the recorded ones are not known',
+}
+
+
 def explain_losses(model: IdentifiedModel, kept: Set[str]) -> list[str]:
     """Say what has no place in a format that keeps plain friction and some of EVERYTHING."""
     robot, found = model.robot, [*model.notes]
@@ -181,25 +188,20 @@ def explain_losses(model: IdentifiedModel, kept: Set[str]) -> list[str]:
                 'the bias of servos is left out: add it to the positions that are commanded'
             )
         return found
-    offsets = []
+    offsets, differ = list[str](), dict[bool, list[str]]()
     for name, each in model.plain_friction.items():
-        force, rate = _units(robot, name)
+        force, _ = _units(robot, name)
         if name not in robot.joints and COUPLINGS not in kept:
             continue
         if each.offset and OFFSETS not in kept:
             offsets.append(f'{name} {each.offset:.4g} {force}')
-        if each.exact:
-            continue
-        values = f'damping {each.viscous:.4g} {rate}, dry friction {each.coulomb:.4g} {force}'
-        if each.offset:
-            values += f', offset {each.offset:.4g} {force}'
-            values += '' if OFFSETS in kept else ' (left out)'
-        terms = ['viscous', 'coulomb']  # of a motor that turns several joints
-        if name in robot.joints:
-            terms = friction_terms(robot, robot.joints.index(name))
+        if not each.exact:
+            size = f'{100 * each.relative:.2g} % ({each.rms:.2g} {force})'
+            differ.setdefault(each.recorded, []).append(f'{name} {size}')
+    for recorded, rows in differ.items():
         found.append(
-            f'{name}: {values} stand for {", ".join(terms)} and differ by up to '
-            f'{describe_difference(robot, name, each)}'
+            'viscous and Coulomb friction and offset stand for other laws of friction; RMS '
+            f'difference {_SPEEDS[recorded]}: {", ".join(rows)}'
         )
     if offsets:
         found.append(f'constant torques (offset) are left out: {", ".join(offsets)}')
@@ -230,9 +232,8 @@ def friction_terms(robot: Robot, joint: int) -> list[str]:
 def describe_difference(robot: Robot, drive: str, plain: PlainFriction) -> str:
     """Say how far plain friction is from what it stands for, and at which speeds."""
     force, _ = _units(robot, drive)
-    speeds = 'at all speeds up to the limit, as the recorded ones are not known'
-    speeds = 'at the recorded speeds' if plain.recorded else speeds
-    return f'{100 * plain.relative:.2g} % ({plain.rms:.2g} {force}) RMS {speeds}'
+    size = f'{100 * plain.relative:.2g} % ({plain.rms:.2g} {force})'
+    return f'{size} RMS {_SPEEDS[plain.recorded]}'
 
 
 def _units(robot: Robot, drive: str) -> tuple[str, str]:

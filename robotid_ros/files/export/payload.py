@@ -18,7 +18,7 @@ are as the drivers' own code has them:
 - kuka_drivers (0ba6158), lbr_fri_ros2_stack (218d723), ros2_kortex (1fdbef3) have no such service.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from importlib.util import find_spec
@@ -30,14 +30,14 @@ import numpy as np
 
 from ...core.arrays import Array
 from ...core.excitation.collision_scene import body_frame, BodyFrame
-from ...core.findings import as_data, Finding
+from ...core.findings import as_data, Finding, MISREAD
 from ...core.identification_settings import IdentificationSettings
 from ...core.model import Robot
 from ...core.model.friction import SHRUNK
 from ...core.parameters.carried_body import UPPER
 from ...core.payload import KnownArm
 from ...core.payload.force_torque import SensorModel
-from ...core.payload.payload import Payload, SIGNIFICANT
+from ...core.payload.payload import obstacle, Payload, SIGNIFICANT
 from ...exceptions import (
     ConfigurationError,
     FileError,
@@ -290,7 +290,7 @@ def write_payload(
     path: str | Path,
     payload: Payload,
     facts: Mapping[str, Any],
-    findings: Iterable[Finding],
+    findings: Sequence[Finding],
     link: str = '',
     *,
     overwrite: bool = True,
@@ -314,7 +314,7 @@ def write_payload(
             }
             for name, value, sigma, unit in zip(*columns, strict=True)
         },
-        'lines': maker_lines(body),
+        'lines': {} if obstacle(payload, findings) else maker_lines(body),
         'urdf': payload_urdf(payload, link or payload.frame),
         'findings': [as_data(found) for found in findings],
         'versions': versions(),
@@ -330,7 +330,7 @@ def write_body(path: Path, frame: str, body: Array | None, facts: Mapping[str, A
 
 
 def read_body(path: str | Path) -> tuple[str, Array, Mapping[str, Any]]:
-    """Read frame, body (10,) and all of a payload file; RecordingError: mass within its σ."""
+    """Read frame, body (10,) and all of a payload file; RecordingError: no mass."""
     content = parse_yaml(read_text(path), str(path))
     try:
         inertia = content['inertia_at_centre']
@@ -339,14 +339,15 @@ def read_body(path: str | Path) -> tuple[str, Array, Mapping[str, Any]]:
         if content['format'] != FORMAT or body.shape != (10,):
             raise ValueError('another format')
         sigma, frame = float(content.get('sigma', {'mass': 0.0})['mass']), str(content['frame'])
+        doubts = {*MISREAD} & {each['name'] for each in content.get('findings', ())}
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise FileError(
             f"'{path}' is no file of a payload: give one of robotid payload"
         ) from error
-    if body[0] <= SIGNIFICANT * sigma:
-        raise RecordingError(
-            f"the mass in '{path}' does not stand out of its σ: identify the payload again"
-        )
+    if doubts or body[0] <= SIGNIFICANT * sigma:
+        why = 'does not stand out of its σ'
+        why = 'comes from recordings that are read wrongly' if doubts else why
+        raise RecordingError(f"the mass in '{path}' {why}: identify the payload again")
     return frame, body, content
 
 

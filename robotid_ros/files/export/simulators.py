@@ -60,7 +60,7 @@ def mjcf(model: IdentifiedModel, folders: Sequence[str | Path] = ()) -> tuple[st
     if missing:
         notes.append(
             f'meshes that were not found, are flat, or no binary {", ".join(MESHES)}, are left '
-            f'out: {shortened([*missing])}; --mesh-folder names the folders of their packages'
+            f'out: {shortened([*missing], 3)}; --mesh-folder names the folders of their packages'
         )
     collides = {link for link, own in shapes.items() if not all(shape.visual for shape in own)}
     around = [body for body in bodies if body.parent == 0 and collides & bodies[0].links.keys()]

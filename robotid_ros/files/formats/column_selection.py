@@ -25,7 +25,7 @@ from .column_names import (
     understand,
     words_of,
 )
-from .joint_table import COMMAND
+from .joint_table import COMMAND, FIELDS
 from .read_options import QUANTITIES
 from .table import ColumnTable
 
@@ -153,7 +153,27 @@ def find(
                 best = best._replace(pattern=pattern, members=best.members + other.members)
                 break
         found[quantity] = best._replace(others=tuple(others))
-    return found, [quantity for quantity in found if quantity not in named]
+    automatic = [quantity for quantity in found if quantity not in named]
+    _expect_once(table, [found[quantity] for quantity in automatic if quantity in FIELDS])
+    return found, automatic
+
+
+# What a name that a file has twice gets here, or by pandas.
+_AGAIN = re.compile(r'( \(\d+\)|\.\d+)$')
+
+
+def _expect_once(table: ColumnTable, selections: Sequence[Selection]) -> None:
+    """RecordingError: a column that was chosen by its name has that of another one, too."""
+    chosen = {name for each in selections for _, name in each.members}
+    twins = {name: _AGAIN.sub('', name) for name in table.names if name not in chosen}
+    twins = {name: own for name, own in twins.items() if own in chosen}
+    columns = table.read([*dict.fromkeys([*twins, *twins.values()])]) if twins else {}
+    for name, own in twins.items():
+        if not np.array_equal(columns[name], columns[own], equal_nan=True):
+            raise RecordingError(
+                f"'{table.source}' has two columns '{own}', of different values: rename one, or "
+                f"name those that count with --columns, where the other one is '{name}'"
+            )
 
 
 def columns_of_joints(

@@ -247,8 +247,8 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
     before = list(table.notes)
     if automatic:
         taken = {q: found[q] for q in automatic}
-        alike = [o.pattern for q in ('position', 'effort') if q in taken for o in taken[q].others]
-        said_by = [(s.pattern, s.meaning.unit) for s in taken.values()]
+        alike = [o.shown for q in ('position', 'effort') if q in taken for o in taken[q].others]
+        said_by = [(s.shown, s.meaning.unit) for s in taken.values()]
         # What counts as SI for want of a unit.
         in_si = [q for q in ('position', 'effort') if q in taken and not (units[q] or of_log)]
         before.append(

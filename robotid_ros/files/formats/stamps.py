@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from ...core.findings import Finding, finding
+from ...core.findings import Finding, finding, Severity
 from ...core.signals.clock_correction import MAX_STEP_BACK, MIN_PART_SAMPLES
 from ...exceptions import ConfigurationError, RecordingError
 from .column_names import Selection
@@ -20,6 +20,13 @@ MAX_LONELY = 0.1
 # Share of steps back in time up to which they are restarts of a clock: newest first has all of
 # them, shuffled rows have half.
 MAX_RESTARTS = 0.1
+# From this share on, all rows are there, the newest first.
+NEWEST_FIRST = 0.9
+
+
+def _path(position: np.ndarray) -> float:
+    """Return how far positions (N, n) move from row to row."""
+    return float(np.nansum(np.abs(np.diff(position, axis=0))))
 
 
 def align_rows(stamp: np.ndarray, values: Values) -> tuple[np.ndarray, Values, list[Finding]]:
@@ -37,9 +44,16 @@ def align_rows(stamp: np.ndarray, values: Values) -> tuple[np.ndarray, Values, l
         apart and not any(own[run].any() and lonely[run].any() for run in runs)
     ):
         order = np.argsort(stamp, kind='stable')
+        back_and_forth = not apart and back.size < NEWEST_FIRST * (stamp.size - 1)
+        if back_and_forth and _path(values['position'][order]) > _path(values['position']):
+            raise RecordingError(
+                'the times go back and forth, and in their order positions jump: name another '
+                "column with --columns 'time=NAME', or give the rate in Hz with --rate"
+            )
         stamp, values = stamp[order], {quantity: x[order] for quantity, x in values.items()}
         own, lonely, runs = own[order], lonely[order], [rows]
-        notes.append(finding('rows_sorted'))
+        severity = Severity.WARNING if back_and_forth else Severity.INFO
+        notes.append(finding('rows_sorted').at(severity))
     if not apart:
         held = own | lonely
         if not held.all():

@@ -10,7 +10,7 @@ from typing import Any
 from jinja2 import Environment, UndefinedError
 from markupsafe import escape, Markup
 
-from ...core.findings import seen_and_remedy
+from ...core.findings import formatted, seen_and_remedy
 from ...core.verdict import FAIR, GOOD, THRESHOLDS
 from ...exceptions import FileError, MissingPackageError
 from ..atomic import write_text
@@ -83,7 +83,8 @@ def render(template: str, *, behaviours: tuple[str, ...] = ('report',), **values
     style = Markup((HERE / 'report.css').read_text())
     page = _environment().get_template(template)
     try:
-        return page.render(style=style, behaviour=scripts, **values)
+        text = page.render(style=style, behaviour=scripts, **values)
+        return re.sub(r'(?<=\d) (?=%)', '\u00a0', text)  # no line begins with it
     except UndefinedError as error:
         raise KeyError(str(error)) from error
 
@@ -98,6 +99,7 @@ def _environment() -> Environment:
         residual_class=residual_class,
         precision_class=precision_class,
         seen_and_remedy=seen_and_remedy,
+        minute=minute,
         sentence=lambda text: text[:1].upper() + text[1:],
         yaml=lambda values: dump_yaml(dict(values)),
     )
@@ -107,12 +109,17 @@ def number(value: float | None, form: str = '.4g', unit: str = '', missing: str 
     """Write a number with its unit, `missing` where there is none."""
     if value is None or not math.isfinite(value):
         return missing
-    return f'{value:{form}}{unit}'
+    return formatted(value, form) + unit
 
 
 def percent(value: float | None, digits: int = 2) -> str:
     """Write a share in per cent."""
     return MISSING if value is None else number(100.0 * value, f'.{digits}f', ' %')
+
+
+def minute(stamp: str) -> str:
+    """Shorten a time of ISO 8601 to its minute."""
+    return stamp[:16].replace('T', ' ') + stamp[19:].replace('+00:00', ' UTC')
 
 
 def breakable(text: object) -> Markup:

@@ -27,7 +27,7 @@ from ..verdict_text import next_step, sentences, TITLES
 from ..verification import FEED_FORWARD, NEW_GAINS, PRESENT, Verification
 from . import drawing
 from .moving_arm import bodies_of, known_shares, scene
-from .page import GOOD_PERCENT, render
+from .page import GOOD_PERCENT, minute, render
 from .thinning import phases, thin
 
 if TYPE_CHECKING:
@@ -61,7 +61,14 @@ class FirstScreen(NamedTuple):
 def identification_page(results: Results, folder: object = 'FOLDER') -> str:
     """Compose the page of an identification; it refers to nothing outside of itself."""
     source = ', '.join(map(_file_name, results.data.get('logs', (results.data,))))
-    parts = ('dynamic parameters by', results.method.upper(), 'from', source, '·', results.created)
+    parts = (
+        'dynamic parameters by',
+        results.method.upper(),
+        'from',
+        source,
+        '·',
+        minute(results.created),
+    )
     return render(
         'identification.html',
         title=f'{results.robot or "robot"}: identified dynamic parameters',
@@ -77,7 +84,7 @@ def validation_page(checked: CheckedParameters) -> str:
     return render(
         'validation.html',
         title=f'{results.robot or "robot"}: validation',
-        subtitle=f'validation of identified parameters on {source} · {results.created}',
+        subtitle=f'validation of identified parameters on {source} · {minute(results.created)}',
         sets={SETS[name]: checked.sets[name] for name in SETS if name in checked.sets},
         explanation=checked.explanation(),
         **_shown(results),

@@ -119,13 +119,13 @@ def test_the_residual_is_stated_in_every_file(model):
     for write in (mjcf, sdf, urdf):
         text, notes = write(model)
         written = plain if write is urdf else model.for_simulation.plain_friction
-        for joint, each in written.items():
-            told = [note for note in notes if note.startswith(f'{joint}: damping')]
-            assert len(told) == (not each.exact)
-            for note in told:
-                assert note in text and f'dry friction {each.coulomb:.4g} N·m' in note
-                assert f'{100 * each.relative:.2g} % ({each.rms:.2g} N·m) RMS' in note
-                assert 'at the recorded speeds' in note
+        told = [note for note in notes if 'RMS difference at the recorded speeds: ' in note]
+        sizes = {
+            f'{joint} {100 * each.relative:.2g} % ({each.rms:.2g} N·m)': each.exact
+            for joint, each in written.items()
+        }
+        assert len(told) == (not all(sizes.values())) and all(note in text for note in told)
+        assert all((size in ''.join(told)) != exact for size, exact in sizes.items())
     assert urdf(model)[0].count('differ from this friction by') == sum(
         not each.exact for each in plain.values()
     )
@@ -172,9 +172,10 @@ def test_the_results_keep_it(model, tmp_path):
 def test_results_of_earlier_versions_say_which_speeds_count(model, tmp_path):
     older = dataclasses.replace(model.results, plain_friction={})
     again = dataclasses.replace(model, results=older)
-    notes = [note for note in mjcf(again)[1] if ': damping' in note]
-    assert len(notes) == sum(not each.exact for each in again.plain_friction.values())
-    assert all('all speeds up to the limit, as the recorded ones are not' in n for n in notes)
+    note = ''.join(note for note in mjcf(again)[1] if 'RMS difference' in note)
+    differ = sum(not each.exact for each in again.plain_friction.values())
+    assert note.count(' % (') == differ
+    assert 'all speeds up to the limit, as the recorded ones are not' in note or not differ
     known = model.plain_friction
     for joint, each in again.plain_friction.items():
         assert each.exact == known[joint].exact and not each.recorded

@@ -140,9 +140,9 @@ def test_friction_without_a_place_is_told(tmp_path):
     }
     model = of_configuration(tmp_path, 'scara', friction=terms)
     text, notes = mjcf(model)
-    assert notes[0].startswith('joint_1: damping ') and notes[1].startswith('joint_2: damping ')
-    assert ' stand for viscous, stribeck, load_coulomb, coulomb and differ by up to ' in notes[0]
-    assert notes[0] in text and notes[1] in text and mujoco.MjModel.from_xml_string(text).nv == 2
+    assert 'stand for other laws of friction' in notes[0] and notes[0] in text
+    assert 'joint_1 ' in notes[0] and 'joint_2 ' in notes[0]
+    assert mujoco.MjModel.from_xml_string(text).nv == 2
 
 
 def tetrahedron(height=1):

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from robotid_ros.core.findings import select
+from robotid_ros.core.findings import select, Severity
+from robotid_ros.exceptions import RecordingError
 
 from .tables import Q, read, TAU, TIME
 
@@ -21,7 +22,17 @@ def test_rows_are_sorted_by_their_stamps(order):
     np.testing.assert_allclose(found.stamp * 1e-9, TIME, atol=1e-9)
     np.testing.assert_array_equal(found.position, Q)
     np.testing.assert_array_equal(found.effort, TAU)
-    assert select(found.notes[-1:], 'rows_sorted')
+    (note,) = select(found.notes[-1:], 'rows_sorted')
+    # Rows in the opposite order are no sign of a wrong column.
+    newest_first = (np.diff(order) < 0).all()
+    assert note.severity == (Severity.INFO if newest_first else Severity.WARNING)
+
+
+def test_times_that_fit_no_order_of_the_rows_are_refused():
+    """A phase that goes up and down is no time: sorted, both ways would be mixed."""
+    phase = np.r_[TIME[:300], TIME[299::-1] + 0.005]
+    with pytest.raises(RecordingError, match='go back and forth, and in their order'):
+        read(t=phase)
 
 
 def test_a_clock_that_starts_again_keeps_the_order():

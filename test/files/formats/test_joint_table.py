@@ -19,7 +19,7 @@ def test_numbers_stand_for_the_joints_in_the_order_of_the_description():
     assert np.isnan(found.velocity).all()
     (note,) = select(found.notes, 'columns_found')
     taken = dict(zip(note.values['quantities'], note.values['columns'], strict=True))
-    assert taken == {'time': 't', 'position': 'q_{i}', 'effort': 'tau_{i}'}
+    assert taken == {'time': 't', 'position': 'q_1 … q_2', 'effort': 'tau_1 … tau_2'}
 
 
 def test_joints_that_were_not_logged_are_left_out():
@@ -54,12 +54,23 @@ def test_more_columns_than_joints_are_refused():
         read(joints=('a',))
 
 
+@pytest.mark.parametrize('again', ['q_1 (2)', 'q_1.1'])
+def test_a_name_that_two_columns_have_is_refused_unless_they_are_equal(again):
+    columns = {'q_1': Q[:, 0], again: Q[:, 1], 'q_2': Q[:, 1]}
+    with pytest.raises(RecordingError, match=r"two columns 'q_1', .* the other one is 'q_1"):
+        read(q_=None, **columns)
+    assert read(q_=None, **(columns | {again: Q[:, 0]})).joints == ('a', 'b')
+    chosen = read({'columns': (('position', f'q_1,{again}'),)}, q_=None, **columns)
+    np.testing.assert_array_equal(chosen.position, Q)
+
+
 def test_measured_comes_before_commanded_and_torque_before_current():
     others = {'target_q_': Q + 1.0, 'current_': TAU + 2.0, 'target_tau_': TAU + 1.0}
     found = read(**others)
     np.testing.assert_array_equal(found.position, Q)
     np.testing.assert_array_equal(found.effort, TAU)
-    assert found.notes[0].values['alike'] == 'current_{i} and target_tau_{i}'
+    alike = 'current_1 … current_2 and target_tau_1 … target_tau_2'
+    assert found.notes[0].values['alike'] == alike
 
 
 def test_a_current_is_taken_where_nothing_better_is_and_told():
