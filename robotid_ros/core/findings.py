@@ -377,8 +377,8 @@ F426 unexplained_effort error: {unexplained}[[, {alone:.0%} where it is fitted a
   gain, exchange of columns, delay or direction of gravity explains it DO Compare joint axes and
   lengths of the URDF with the robot WHY {biased} A wrong length acts on every joint before it.
 F427 other_zero error: The positions of {joints} have another zero than in the URDF{instead} DO Add
-  {shift:+.3g} rad (m) to them, calibrate the joint, or turn its origin in the URDF{tried} WHY
-  Gravity and inertia of all joints before it depend on that position.
+  [[{shifts:+.3g} {units} to {joints}]], calibrate the joints, or turn their origins in the
+  URDF{tried} WHY Gravity and inertia of all joints before one depend on its position.
 F428 unexplained_steps error: {unexplained}: its position comes in steps that hide speeds below
   {speed:.2g} a second, and the sign of friction with them DO Move faster, or record a finer
   position WHY Where the sign of a speed is wrong, friction is.

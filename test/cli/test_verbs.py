@@ -164,7 +164,7 @@ def test_validate_shows_a_total_and_what_is_wrong(run, bag, loaded, identified, 
     assert total == pytest.approx(100 * expected**0.5, rel=0.05)
     _, out, _ = run('validate', loaded, '--parameters', identified, '--force')
     assert re.search(
-        r'warning F\d+ \d+ % of the effort of joint_2 is not predicted', unwrapped(out)
+        r'warning F\d+ .*\d+ % of the effort of joint_2 is not predicted', unwrapped(out)
     )
     robot, chi = scara
     other = dataclasses.replace(robot, urdf=robot.urdf.replace('name="scara"', 'name="twin"'))

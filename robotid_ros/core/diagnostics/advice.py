@@ -168,7 +168,8 @@ UNITS = {
 SAME_UNIT = 0.02
 MAX_SCALE = 4.0  # by which masses of a URDF may be off: units are off by more
 # From where the zero of a joint is searched, and how far [rad or m].
-ZEROS, ZERO_STEP = (-0.5 * np.pi, -0.3, 0.3, 0.5 * np.pi, np.pi), 0.8
+RIGHT = -0.5 * np.pi, 0.5 * np.pi, np.pi
+ZEROS, ZERO_STEP = (-0.3, 0.3, *RIGHT), 0.8
 GRAVITY_ROWS, MODEL_ROWS = 500, 1500  # that tell the direction of gravity, and that judge it
 
 
@@ -384,6 +385,16 @@ def _geometry(
     if not good:
         return []
     trial, reading, errors = max(good, key=lambda each: each[0].gain)
+    while reading.name == ZERO:  # zeros of a table are off together
+        further = list[tuple[Trial, _Reading, Array]]()
+        for more in _zeros(reading, {*moving} - {*reading.joints}, recorded.sigma):
+            more = _right_angles(more, samples, recorded.sigma)
+            left = Trials(_sample_rows(robot, more.samples), parts=parts).recorded
+            if recorded.compare(errors, left).is_better(LEAST[ZERO]):
+                further.append((recorded.compare(recorded.recorded, left), more, left))
+        if not further:
+            break
+        trial, reading, errors = max(further, key=lambda each: each[0].gain)
     # A spring looks like weight on another axis.
     with_springs = np.concatenate([rows.W, _spring_columns(rows.q)], axis=2)
     springs = Trials(dataclasses.replace(rows, W=with_springs), parts=parts).recorded
@@ -419,9 +430,7 @@ def _readings(
         for turns in (1, 2):
             other, axis = other_axis(robot, j, turns)
             yield _Reading(AXIS, (j,), other, samples, same, {'axis': axis})
-        if shift := _zero(robot, samples, j, sigma):
-            shifted = _shifted(samples, j, shift)
-            yield _Reading(ZERO, (j,), robot, shifted, same, {'shift': shift})
+    yield from _zeros(_Reading(ZERO, (), robot, samples, same, {'shifts': ()}), moving, sigma)
     for i, j in combinations(moving, 2):
         taken = same.swapped(i, j)
         yield _Reading(EXCHANGED, (i, j), robot, _read_as(taken, samples), taken, {})
@@ -448,6 +457,38 @@ def other_axis(robot: Robot, joint: int, turns: int) -> tuple[Robot, list[float]
             placements[child] = turned.inverse() * placements[child]
     axis = turn @ data.S.reshape(2, 3).sum(axis=0)  # a screw has one part that is not zero
     return dataclasses.replace(robot, model=model), (np.round(axis, 6) + 0.0).tolist()
+
+
+def _zeros(known: _Reading, joints: Iterable[int], sigma: Array) -> Iterator[_Reading]:
+    """Yield what is `known` with the zero of one joint more."""
+    for j in sorted(joints):
+        if shift := _zero(known.robot, known.samples, j, sigma):
+            off, shifts = (*known.joints, j), (*known.values['shifts'], shift)
+            yield _from_zeros(known, off, shifts, _shifted(known.samples, j, shift))
+
+
+def _from_zeros(
+    known: _Reading, joints: tuple[int, ...], shifts: tuple[float, ...], samples: Samples
+) -> _Reading:
+    """Return a reading of shifted samples."""
+    units = ['m' if known.robot.prismatic[j] else 'rad' for j in joints]
+    values = {'shifts': shifts, 'units': units}
+    return known._replace(joints=joints, samples=samples, values=values)
+
+
+def _right_angles(found: _Reading, samples: Samples, sigma: Array) -> _Reading:
+    """Return zeros with right angles at the last two joints where they leave less."""
+    *others, i, j = found.joints
+    known = samples
+    for joint, shift in zip(others, found.values['shifts'], strict=False):
+        known = _shifted(known, joint, shift)
+    tried = [(_left(found.robot, found.samples, sigma), found)]
+    for pair in product(RIGHT, repeat=2):
+        moved = _shifted(_shifted(known, i, pair[0]), j, pair[1])
+        shifts = (*found.values['shifts'][:-2], *pair)
+        right = _from_zeros(found, found.joints, shifts, moved)
+        tried.append((_left(found.robot, moved, sigma), right))
+    return min(tried, key=lambda each: each[0])[1]
 
 
 def _zero(robot: Robot, samples: Samples, joint: int, sigma: Array) -> float:

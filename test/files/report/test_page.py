@@ -144,7 +144,7 @@ def test_the_report_is_one_page_that_needs_nothing_else(tmp_path, results):
     assert page.headings[0] == 1 and page.headings.count(1) == 1
     assert all(b - a <= 1 for a, b in zip(page.headings, page.headings[1:], strict=False))
     for shown in (
-        '20.00 %',
+        '20.00\u00a0%',
         'el&lt;bow',
         'arm &amp; tool',
         'ZZ1 + Ia1',
@@ -264,7 +264,7 @@ def sphere(mass=5.0, radius=0.3):
 
 def test_the_choice_shows_what_each_joint_leaves_beside_plain_friction(shown):
     table = shown[shown.index('Parts that were not fitted, by joint') :]
-    assert re.findall(r'>(2\.00|3\.00) %<', table)[:2] == ['2.00', '3.00']
+    assert re.findall(r'>(2\.00|3\.00)\s%<', table)[:2] == ['2.00', '3.00']
 
 
 def columns_of(renderer):
