@@ -158,7 +158,8 @@ def conclude(
     """
     Draw the verdict from errors of joints and findings.
 
-    What is read wrongly is poor however well it fits. Unless given, the cause is the first error that concerns the worst joint, or else the first.
+    What is read wrongly is poor however well it fits. Unless given, the cause is the first error
+    that concerns the worst joint, or else the first.
     """
     severe = [k for k, each in enumerate(findings) if each.severity == Severity.ERROR]
     worst = max(joints, key=lambda joint: joint.worst, default=None)
