@@ -68,8 +68,8 @@ def find_start(
         limit, unit = robot.limits.effort[j], 'N' if robot.prismatic[j] else 'N·m'
         needed = np.median(shares[np.isfinite(shares[:, j]), j]) * limits.effort[j]
         raise TrajectoryError(
-            f'the effort limit of {robot.joints[j]}, {limit:.3g} {unit}, holds the arm in none of '
-            f'{len(shares)} poses, half of which need more than {needed:.3g} {unit}: correct it, '
+            f'the effort limit of {robot.joints[j]}, {limit:.4g} {unit}, holds the arm in none of '
+            f'{len(shares)} poses, half of which need more than {needed:.4g} {unit}: correct it, '
             'or the masses of the description, or leave the joint out (robot.joints)'
         )
     for most in (HELD_SHARE, 1.0):
