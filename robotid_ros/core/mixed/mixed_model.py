@@ -138,7 +138,7 @@ def _plain_errors(train: Grams, test: Grams, weights: Array, b: int) -> Array:
     size = np.maximum(np.einsum('jkk->k', (train.total * share)[:, :b, :b]), 1e-12)
     folds = zip(train.folds, test.folds, strict=True)
     fits = [Fold((train.total - own) * share, other, size) for own, other in folds]
-    return np.array([fit.plain for fit in fits])
+    return np.array([fit.plain for fit in fits]).reshape(-1, len(weights))
 
 
 def _scales(parts: Sequence[Part]) -> tuple[Array, Array, Array]:

@@ -10,6 +10,7 @@ from robotid_ros.core.model import build_robot, inverse_dynamics, RobotSettings
 from robotid_ros.core.pipeline.choices import choose_model
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.signals.recording import Recording
+from robotid_ros.exceptions import RobotIdError
 
 from ..conftest import motion, RATE, URDF
 
@@ -90,3 +91,13 @@ def test_rows_that_are_asked_for_are_not_chosen(with_stops, robot_of_open_fricti
     asked = replace(settings, signals=replace(settings.signals, rows='every'))
     choice = choose_model(with_stops(any_value), robot_of_open_friction, asked)
     assert choice.settings.signals.rows == 'every'
+
+
+@pytest.mark.parametrize('count', [10, 40, 70, 100])
+def test_a_log_that_is_too_short_for_folds_ends_in_a_sentence(
+    with_stops, robot_of_open_friction, count
+):
+    log = with_stops(kept)
+    short = log.between(float(log.time[100]), float(log.time[100 + count]))
+    with pytest.raises(RobotIdError):
+        identify(short, robot_of_open_friction, IdentificationSettings())
