@@ -251,14 +251,6 @@ class Selection(NamedTuple):
     meaning: Meaning = NOTHING
     others: tuple['Selection', ...] = ()
 
-    @property
-    def shown(self) -> str:
-        """What a reader knows its columns by: the names of the first and the last one."""
-        (_, first), (_, last) = self.members[0], self.members[-1]
-        if len(self.members) == 1 or '{' not in self.pattern:
-            return self.pattern
-        return f'{first} … {last}'
-
 
 def group(
     names: Iterable[str], joints: Sequence[str], places: Mapping[str, tuple[str, Key]] = EMPTY

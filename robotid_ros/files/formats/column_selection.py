@@ -73,6 +73,10 @@ def _matches(table: ColumnTable, pattern: str) -> list[tuple[Key, str]]:
     return [*found] if '{joint}' in pattern else sorted((int(k), name) for k, name in found)
 
 
+# What a name that a file has twice gets here, or by pandas.
+_AGAIN = re.compile(r'( \(\d+\)|\.\d+)$')
+
+
 def find(
     table: ColumnTable, joints: Sequence[str], named: Mapping[str, str]
 ) -> tuple[dict[str, Selection], list[str]]:
@@ -154,18 +158,8 @@ def find(
                 break
         found[quantity] = best._replace(others=tuple(others))
     automatic = [quantity for quantity in found if quantity not in named]
-    _expect_once(table, [found[quantity] for quantity in automatic if quantity in FIELDS])
-    return found, automatic
-
-
-# What a name that a file has twice gets here, or by pandas.
-_AGAIN = re.compile(r'( \(\d+\)|\.\d+)$')
-
-
-def _expect_once(table: ColumnTable, selections: Sequence[Selection]) -> None:
-    """RecordingError: a column that was chosen by its name has that of another one, too."""
-    chosen = {name for each in selections for _, name in each.members}
-    twins = {name: _AGAIN.sub('', name) for name in table.names if name not in chosen}
+    chosen = {n for q in automatic if q in FIELDS for _, n in found[q].members}
+    twins = {name: _AGAIN.sub('', name) for name in names if name not in chosen}
     twins = {name: own for name, own in twins.items() if own in chosen}
     columns = table.read([*dict.fromkeys([*twins, *twins.values()])]) if twins else {}
     for name, own in twins.items():
@@ -174,6 +168,7 @@ def _expect_once(table: ColumnTable, selections: Sequence[Selection]) -> None:
                 f"'{table.source}' has two columns '{own}', of different values: rename one, or "
                 f"name those that count with --columns, where the other one is '{name}'"
             )
+    return found, automatic
 
 
 def columns_of_joints(

@@ -247,8 +247,16 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
     before = list(table.notes)
     if automatic:
         taken = {q: found[q] for q in automatic}
-        alike = [o.shown for q in ('position', 'effort') if q in taken for o in taken[q].others]
-        said_by = [(s.shown, s.meaning.unit) for s in taken.values()]
+        shown = {  # what a reader knows columns by
+            s.pattern: f'{s.members[0][1]} … {s.members[-1][1]}'
+            if len(s.members) > 1 and '{' in s.pattern
+            else s.pattern
+            for own in taken.values()
+            for s in (own, *own.others)
+        }
+        others = [o for q in ('position', 'effort') if q in taken for o in taken[q].others]
+        alike = [shown[other.pattern] for other in others]
+        said_by = [(shown[s.pattern], s.meaning.unit) for s in taken.values()]
         # What counts as SI for want of a unit.
         in_si = [q for q in ('position', 'effort') if q in taken and not (units[q] or of_log)]
         before.append(

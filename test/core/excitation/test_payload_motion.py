@@ -118,7 +118,7 @@ def test_a_designed_motion_is_short_and_keeps_limits_with_the_payload():
     found = design(robot, settings)
     assert found.trajectory.period == 7.5 and found.validation is None
     (columns,) = select(found.notes, 'designed_columns')
-    assert 'tell a payload at joint_3' in columns.values['which']
+    assert 'of a payload at joint_3' in columns.values['which']
     for carried in (robot, carrying(robot, settings)):
         usage = check_trajectory(carried, found.trajectory, settings)
         for limit in ('position', 'velocity', 'acceleration', 'jerk', 'effort'):

@@ -214,7 +214,7 @@ def test_the_verdict_follows_validation_and_findings(results):
         judged(0.02, **quiet).level == 'good' and 'feed-forward' in judged(0.02, **quiet).sentence
     )
     serious = judged(0.02)
-    assert serious.level == 'fair' and 'Set robot.drive_gain' in serious.next_step
+    assert serious.level == 'poor' and 'Set robot.drive_gain' in serious.next_step
     good = tuple(dataclasses.replace(row, moving=0.02) for row in results.identification)
     fit = dataclasses.replace(results, identification=good, validation=(), **quiet)
     assert 'Record another motion' in first_words(fit).next_step
