@@ -203,7 +203,7 @@ class TrajectoryController:
         rest = dict.fromkeys(self.joints, 0.0)
 
         def sort(values: Values, missing: Mapping[str, float] = rest) -> Values:
-            given = {**missing, **dict(zip(goal.joints, values))}  # noqa: B905
+            given = {**missing, **dict(zip(goal.joints, values, strict=False))}
             return [given[joint] for joint in self.joints] if values else []
 
         points = [

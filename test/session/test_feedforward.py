@@ -157,11 +157,15 @@ def test_a_body_that_is_picked_up_shows_until_it_is_set(
     session.robot.wait()
     client = Client(session.client.node, robot, '/arm_controller')
     client.wait_ready()
-    found = work(client, robot, carries=False)
-    without, helped, unknown, known = found.rms
+    for _ in range(2):  # once more where other processes delayed this one
+        client.set(ROBOT, payload__mass=0.0)
+        client.set(RELAY, payload__mass=0.0)
+        found = work(client, robot, carries=False)
+        without, helped, unknown, known = found.rms
+        if (helped < 0.2 * without).all():
+            break
     assert found.mass > 0.0 and found.units == ('rad', 'rad')
-    # On a quiet machine five times, by benchmarks/at_work.py: other processes delay this one.
-    assert (helped < 0.5 * without).all() and (known < 0.5 * unknown).all(), found
+    assert (helped < 0.2 * without).all() and (known < 0.5 * unknown).all(), found
     with pytest.raises(ControllerError, match='finite'):
         client.set(ROBOT, payload__mass=float('inf'))
 
