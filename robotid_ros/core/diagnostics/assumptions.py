@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 import dataclasses
 from itertools import chain
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -97,7 +96,7 @@ def _joints(findings: Iterable[Finding]) -> set[str]:
 
 def residual_warnings(
     robot: Robot, samples: Samples, system: Rows, value: Array, residual: Array, known: set[str],
-    jumps: Mapping[int, Finding] = MappingProxyType({}),
+    jumps: Mapping[int, Finding],
 ) -> list[Finding]:  # fmt: skip
     """
     Name joints that are not `known`, of base (b,) and residuals (n,), with likely reasons.

@@ -431,12 +431,10 @@ def describe_violation(
 def describe_gap(states: Sequence[Any]) -> str:
     """Say what is wrong with the controller's cycles where its states have a gap, or ''."""
     steps = np.diff(stamps_to_nanoseconds(states)) * 1e-9
-    longest = steps.max(initial=0.0)
-    if longest <= max(
-        LONG_CYCLE, TIMES_AS_BEFORE * float(np.median(steps)) if len(steps) else 0.0
-    ):
+    if not len(steps) or steps.max() <= max(LONG_CYCLE, TIMES_AS_BEFORE * np.median(steps)):
         return ''
-    return f"; the controller's states have a gap of {longest:.2g} s: what holds up its cycles?"
+    gap = f'a gap of {steps.max():.2g} s'
+    return f"; the controller's states have {gap}: what holds up its cycles?"
 
 
 class ReferenceWatch:

@@ -203,15 +203,17 @@ class Supervisor:
             self._cancel()
             if answer is not None:
                 raise RobotStateError(f'{error}; {self._outcome(answer)}') from None
+            text = str(error)
             if isinstance(error, TrackingError) and goal is not None:
                 self._raise_violation(goal, points)
-                gap = checks.describe_gap(self._recent_states())
-                raise TrackingError(f'{error}{gap}') from None
+                text += checks.describe_gap(self._recent_states())
             if isinstance(error, RobotStateError) and (joint := self._find_unheld_joint()):
                 raise RobotStateError(
-                    f'{error}; the controller holds no position of {joint} now and gives it no '
+                    f'{text}; the controller holds no position of {joint} now and gives it no '
                     'torque: deactivate and activate it'
                 ) from None
+            if text != str(error):
+                raise TrackingError(text) from None
             raise
         self.guardian.clear_goal()
         return clock
