@@ -63,23 +63,14 @@ class RunningTrajectory:
         way to the first point.
         """
         first, zeros = self.goal.points[0], [0.0] * len(state.positions)
-        there = first.positions or state.positions
         positions = [
             r - shortest_angular_distance(q, r) if wrap else q
-            for q, r, wrap in zip(state.positions, there, wraparound, strict=True)
+            for q, r, wrap in zip(state.positions, first.positions, wraparound, strict=True)
         ]
         velocities = list(state.velocities) or (zeros if first.velocities else [])
         accelerations = zeros if first.accelerations else []
         self._before = Point(now, positions, velocities, accelerations, list(state.effort))
         self.start, self.started = self.goal.stamp or now, True
-        duration = self.start + first.time - now
-        for a, b in zip((self._before, *self.goal.points), self.goal.points, strict=False):
-            if not b.positions:
-                _integrate(a, b, 1e-9 * (duration if a is self._before else b.time - a.time))
-
-    def covers(self, time: int) -> bool:
-        """Whether a time [ns] is not before its first sample."""
-        return self.started and time >= self._before.time
 
     def sample(self, time: int) -> tuple[Point, int]:
         """Sample at a time [ns]; after the end the last point is repeated, effort included."""
@@ -143,19 +134,6 @@ def _spline(a: Point, b: Point, T: float) -> Array:
         c[2] = (3 * d / T - 2 * v0 - v1) / T
         c[3] = (-2 * d / T + v0 + v1) / T**2
     return c
-
-
-def _integrate(a: Point, b: Point, T: float) -> None:
-    """Take positions of b that are not given, and velocities, from the means of their rates."""
-
-    def end(values: Values, rates: Values, later: Values) -> Values:
-        rows = zip(values, rates, later, strict=True)
-        return [x + (dx + last) * 0.5 * T for x, dx, last in rows]
-
-    zeros = [0.0] * len(a.positions)
-    a.velocities = a.velocities or zeros
-    b.velocities = b.velocities or end(a.velocities, a.accelerations or zeros, b.accelerations)
-    b.positions = end(a.positions, a.velocities, b.velocities)
 
 
 def stopping_points(state: Point, decelerations: Sequence[float], period: int) -> list[Point]:
@@ -231,11 +209,6 @@ class ControllerSettings:
     gains: dict[str, GainSettings] = field(default_factory=dict)
     constraints: ConstraintSettings = field(default_factory=ConstraintSettings)
     command_interface: str = 'effort'
-    # Whether goals may have some of the joints, end in motion, and leave positions out.
-    partial: bool = False
-    ends_moving: bool = False
-    integrates: bool = False
-    resumes: bool = True  # at positions that are commanded already, when it is activated
 
 
 @dataclass

@@ -123,8 +123,7 @@ class TrajectoryController:
             self._current = self._measured(position, velocity)
             for pid in self._pids:
                 pid.integral = 0.0
-            resumes = self.settings.resumes and self._interface == 'position'
-            known = resumes and not any(map(math.isnan, self.command))
+            known = self._interface == 'position' and not any(map(math.isnan, self.command))
             self._trajectory = None
             self._pending = self._hold_at(self.command if known else position)
             self._holding = self.active = True
@@ -143,15 +142,13 @@ class TrajectoryController:
         """Return why a goal is rejected, or ''; values, NaN ones too, are not checked."""
         if not self.active:
             return 'the controller is not running'
-        settings, count = self.settings, len(goal.joints)
-        enough = count == len(self.joints) or (settings.partial and count)
-        if not enough or not set(goal.joints) <= set(self.joints):
+        count = len(goal.joints)
+        if count != len(self.joints) or not set(goal.joints) <= set(self.joints):
             named = ', '.join(map(repr, goal.joints))
             return f"the goal's joints {named} are not the controller's"
         if not goal.points:
             return 'the goal has no points'
-        moves = any(abs(velocity) > EPSILON for velocity in goal.points[-1].velocities)
-        if moves and not settings.ends_moving:
+        if any(abs(velocity) > EPSILON for velocity in goal.points[-1].velocities):
             return 'the velocity of the last point is not zero'
         if goal.stamp and goal.stamp + goal.points[-1].time < now:
             return 'the trajectory ends in the past'
@@ -160,11 +157,9 @@ class TrajectoryController:
                 return f'the times of points {index - 1} and {index} do not increase'
             if point.effort and self._interface != 'effort':
                 return f'point {index} has efforts, which are not commanded'
-            rates = {'velocities': point.velocities, 'accelerations': point.accelerations}
-            integrated = settings.integrates and any(rates.values())
-            for name, values in {'positions': point.positions, **rates}.items():
-                needed = name == 'positions' and not integrated
-                if len(values) != count and (values or needed):
+            for name in ('positions', 'velocities', 'accelerations'):
+                values = getattr(point, name)
+                if len(values) != count and (values or name == 'positions'):
                     return f'point {index} has {len(values)} {name} for {count} joints'
         return ''
 
@@ -182,15 +177,6 @@ class TrajectoryController:
         with self._lock:
             if self.active:
                 self._take(goal)
-
-    def reference_at(self, time: int) -> tuple[Point, bool]:
-        """Return the reference at a time [ns], and whether a trajectory runs then."""
-        with self._lock:
-            trajectory = self._trajectory
-            if not self.active or trajectory is None or not trajectory.covers(time):
-                return self._current, False
-            point, index = trajectory.sample(time)
-            return point, index < len(trajectory.goal.points)
 
     def _take(self, goal: Goal) -> None:
         """

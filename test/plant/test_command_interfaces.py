@@ -1,6 +1,5 @@
 """joint_trajectory_controller with position and velocity commands, and with speed scaling."""
 
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -66,10 +65,6 @@ def test_a_controller_that_ends_leaves_positions_and_stops_velocities():
     position.q = [0.19, 0.3]
     position.controller.activate(position.q, STILL)
     assert position.run() == [0.2, 0.3]
-    # But where its parameter says so.
-    position.controller.configure(replace(position.controller.settings, resumes=False))
-    position.controller.activate(position.q, STILL)
-    assert position.run() == [0.19, 0.3]
 
 
 def test_trajectory_time_runs_with_the_speed_scaling():

@@ -107,43 +107,11 @@ def test_accepted_without_a_check(point):
     assert goal.outcome is GoalOutcome.SUCCEEDED
 
 
-def test_joints_that_a_goal_leaves_out_stay():
-    bench = Bench(position=(0.3, 0.4))
-    bench.controller.configure(replace(bench.controller.settings, partial=True))
-    bench.start(at(0.5, 1.0, v=[0.0]), joints=('b',))
-    bench.run(502)
-    assert bench.reference.positions == [0.3, 1.0]
+def test_a_joint_named_twice_leaves_another_where_it_is():
     bench = Bench(position=(0.3, 0.4))
     bench.start(at(0.5, 1.0, 1.0), joints=('b', 'b'))
     bench.run(502)
     assert bench.reference.positions == [0.3, 1.0]
-
-
-def test_a_goal_may_end_in_motion_where_that_is_allowed():
-    bench = Bench()
-    bench.controller.configure(replace(bench.controller.settings, ends_moving=True))
-    bench.start(at(0.5, 1.0, 1.0, v=[0.2, 0.0]))
-    bench.run(600)
-    assert bench.reference.velocities == [0.2, 0.0]
-
-
-def test_rates_are_integrated_where_that_is_allowed():
-    bench = Bench(position=(1.0, 2.0))
-    bench.controller.configure(replace(bench.controller.settings, integrates=True))
-    assert 'positions' in bench.controller.rejection_reason(Goal(JOINTS, 0, [at(1.0)]), bench.now)
-    # Velocities: 0 to 0.4 in 1 s, then to 0; accelerations: 0 to 2 and back, in 0.5 s each.
-    bench.start(at(1.0, v=[0.4, 0.0]), at(2.0, v=[0.0, 0.0]))
-    bench.run(1001)
-    assert bench.reference.positions == pytest.approx([1.2, 2.0])
-    bench.run(1001)
-    assert bench.reference.positions == pytest.approx([1.4, 2.0])
-    bench = Bench()
-    bench.controller.configure(replace(bench.controller.settings, integrates=True))
-    bench.start(at(0.5, a=[2.0, 0.0]), at(1.0, a=[0.0, 0.0]))
-    bench.run(1001)
-    # v = 0.5 after the first half, 1.0 at the end: q = 0.125 + 0.375.
-    assert bench.reference.positions == pytest.approx([0.5, 0.0])
-    assert bench.reference.velocities == pytest.approx([1.0, 0.0])
 
 
 def test_inactive_refuses_and_aborts_what_runs():

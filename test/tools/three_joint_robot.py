@@ -4,7 +4,6 @@ import contextlib
 
 from control_msgs.action import FollowJointTrajectory
 from control_msgs.msg import JointTrajectoryControllerState
-from control_msgs.srv import QueryTrajectoryState
 import numpy as np
 from parameter_overrides import parameter_overrides
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
@@ -53,13 +52,11 @@ TRANSIENT = QoSProfile(
 GET = '/arm_controller/get_parameters'
 SET = '/arm_controller/set_parameters'
 SET_ALL = '/arm_controller/set_parameters_atomically'
-QUERY = '/arm_controller/query_state'
 BREAK = '/simulated_robot/break'
 SERVICES = {
     GET: GetParameters,
     SET: SetParameters,
     SET_ALL: SetParametersAtomically,
-    QUERY: QueryTrajectoryState,
     BREAK: Trigger,
 }
 STATES, COMMANDS = '/joint_states', '/arm_controller/controller_state'

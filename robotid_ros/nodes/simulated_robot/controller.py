@@ -7,7 +7,6 @@ from typing import Any
 
 from control_msgs.action import FollowJointTrajectory
 from control_msgs.msg import JointTrajectoryControllerState
-from control_msgs.srv import QueryTrajectoryState
 from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.node import Node
@@ -40,14 +39,7 @@ ACTION_MONITOR_RATE = 20.0
 # Where robots with a speed slider tell its factor, by the driver of Universal Robots.
 SPEED_SCALING = 'speed_scaling/speed_scaling_factor'
 READ_ONLY_FIELDS = ('antiwindup_strategy', 'max_deceleration_on_cancel', 'decelerate_on_cancel')
-# Parameters that are switches, in the order of `ControllerSettings`.
-SWITCHES = (
-    'allow_partial_joints_goal',
-    'allow_nonzero_velocity_at_trajectory_end',
-    'allow_integration_in_goal_trajectories',
-    'set_last_command_interface_value_as_state_on_activation',
-)
-CHANGEABLE = ('is_async', 'thread_priority', *SWITCHES)
+CHANGEABLE = ('is_async', 'thread_priority')
 # Field of a trajectory point by interface.
 OUTPUTS = {'effort': 'effort', 'velocity': 'velocities', 'position': 'positions'}
 FIELDS = ('positions', 'velocities', 'accelerations', 'effort')
@@ -112,7 +104,6 @@ def read_parameters(
         {joint: group(GainSettings, f'gains.{joint}') for joint in joints},
         group(ConstraintSettings, 'constraints', joints=by_joint),
         interface,
-        *(node.get_parameter(name).value for name in SWITCHES),
     )
 
 
@@ -154,7 +145,6 @@ class SimulatedController(Node):
         self.create_subscription(
             JointTrajectory, '~/joint_trajectory', self._on_trajectory, SYSTEM_DEFAULT
         )
-        self.create_service(QueryTrajectoryState, '~/query_state', self._on_query)
         self.create_timer(1.0 / ACTION_MONITOR_RATE, self._monitor)
 
     def publish_state(self, stamp: int, state: ControllerState) -> None:
@@ -187,15 +177,6 @@ class SimulatedController(Node):
     def _on_trajectory(self, message: JointTrajectory) -> None:
         if (goal := self._goal_in(message, 'trajectory')) is not None:
             self.controller.replace_trajectory(goal)
-
-    def _on_query(
-        self, request: QueryTrajectoryState.Request, response: QueryTrajectoryState.Response
-    ) -> QueryTrajectoryState.Response:
-        point, response.success = self.controller.reference_at(to_nanoseconds(request.time))
-        response.name = list(self._joints)
-        response.position, response.velocity = point.positions, point.velocities
-        response.acceleration = point.accelerations
-        return response
 
     def _on_accepted(self, handle: Any) -> None:
         assert self._next is not None

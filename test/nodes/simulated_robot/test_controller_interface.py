@@ -1,12 +1,11 @@
-"""The simulated robot's controller over real DDS: goals, parameters and queries."""
+"""The simulated robot's controller over real DDS: goals and parameters."""
 
 from action_msgs.msg import GoalStatus
 from control_msgs.msg import JointTolerance
 import pytest
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
-from rclpy.duration import Duration
 from rclpy.time import Time
-from three_joint_robot import double, GET, JOINTS, LONG, point, QUERY, SET, SET_ALL
+from three_joint_robot import double, GET, JOINTS, LONG, point, SET, SET_ALL
 from waiting import wait_until
 
 
@@ -56,34 +55,6 @@ def test_preemption_and_path_tolerance(client):
     assert result.result.error_string == 'Current goal preempted by new incoming action.'
     result = client.result(second)
     assert (result.status, result.result.error_code) == (GoalStatus.STATUS_ABORTED, -4)
-
-
-def test_the_reference_of_a_time_is_told(client):
-    def at(seconds):
-        time = client.node.get_clock().now() + Duration(seconds=seconds)
-        answer = client.call(QUERY, time=time.to_msg())
-        assert answer.name == JOINTS and len(answer.position) == len(answer.velocity) == 3
-        return answer
-
-    start = client.when(lambda _: True, 'a state').reference.positions[0]
-    handle = client.send(point(0.0, start, 0.0, 0.0), point(100.0, start + 1.0, 0.0, 0.0))
-    client.when(lambda state: state.reference.velocities[0] > 0.0, 'it moves')
-    now, later = at(0.0), at(50.0)
-    assert now.success and later.success
-    assert later.position[0] - now.position[0] == pytest.approx(0.5, abs=0.05)
-    assert later.velocity[0] == pytest.approx(0.01)
-    assert not at(-100.0).success and not at(200.0).success
-    client.cancel(handle)
-
-
-def test_what_goals_may_is_set_while_it_runs(client):
-    goal = point(0.1, 0.0, velocities=[0.0]), JOINTS[:1]
-    assert not client.send(goal[0], joints=goal[1]).accepted
-    for may in (True, False):
-        value = ParameterValue(type=ParameterType.PARAMETER_BOOL, bool_value=may)
-        partial = Parameter(name='allow_partial_joints_goal', value=value)
-        assert client.call(SET, parameters=[partial]).results[0].successful
-        assert client.send(goal[0], joints=goal[1]).accepted == may
 
 
 def test_parameters(client):
