@@ -40,7 +40,10 @@ from ..bounded import MAX_CHUNK, unpack, unpack_limit
 MAGIC = b'\x89MCAP0\r\n'
 FRAME = struct.Struct('<BQ')  # opcode, length
 MESSAGE = struct.Struct('<HIQQ')  # channel, sequence, received and published [ns]
-_HEAD = np.dtype([('channel', '<u2'), ('sequence', '<u4'), ('received', '<u8')])
+_HEAD = np.dtype(
+    [('opcode', 'u1'), ('length', '<u8'), ('channel', '<u2'), ('sequence', '<u4')]
+    + [('received', '<u8')]
+)
 _FOOTER_SIZE = 37  # footer and magic
 MALFORMED = (ValueError, struct.error, McapError, KeyError)
 
@@ -95,6 +98,7 @@ class Part:
     start: int = 0  # time of its first message [ns]
     stop: int = 2**64  # and of the last one
     counts: Counter[int] = field(default_factory=Counter)  # messages of each channel
+    index: dict[int, int] = field(default_factory=dict)  # where the file has the places of these
 
     def may_hold(self, channels: Collection[int], start: int, stop: int) -> bool:
         """Return whether messages of these channels and times [ns] may be in it."""
@@ -121,18 +125,47 @@ def records_of(data: bytes) -> Iterator[tuple[int, bytes]]:
         yield opcode, data[start : start + length]
 
 
-def messages_in(data: bytes, channels: Collection[int], low: int, high: int) -> Messages:
-    """Return the messages of channels at `low <= t < high` [ns] among records in some bytes."""
-    size, message = MESSAGE.size, Opcode.MESSAGE
-    places = [(at, n) for opcode, at, n in _frames(data) if opcode == message and n >= size]
-    starts, lengths = np.array(places, np.intp).reshape(-1, 2).T
-    raw = np.frombuffer(data, np.uint8)
-    heads = raw[starts[:, None] + np.arange(_HEAD.itemsize)].view(_HEAD)[:, 0]
+def messages_in(
+    data: bytes, channels: Collection[int], low: int, high: int, index: np.ndarray | None = None
+) -> Messages:
+    """
+    Return the messages of channels at `low <= t < high` [ns] among records in some bytes.
+
+    An index (M, 2) has the times and places of all of these. It spares nine tenths of the time of
+    a walk over the records, which is made where it is not right.
+    """
+    raw, size = np.frombuffer(data, np.uint8), FRAME.size + MESSAGE.size
+
+    def heads_at(places: np.ndarray) -> np.ndarray:
+        return raw[places[:, None] + np.arange(_HEAD.itemsize)].view(_HEAD)[:, 0]
+
+    sound = index is not None and index.size and index[:, 1].max() <= len(data) - size
+    if index is not None and sound:
+        received, where = index[np.argsort(index[:, 1])].T
+        places = where.astype(np.intp)
+        heads = heads_at(places)
+        room = np.diff(places, append=len(data)) - FRAME.size
+        sound = (heads['opcode'] == Opcode.MESSAGE) & (heads['received'] == received)
+        sound &= np.isin(heads['channel'], list(channels))
+        sound = (sound & (heads['length'] >= MESSAGE.size) & (heads['length'] <= room)).all()
+    if not sound:
+        message, least = Opcode.MESSAGE, MESSAGE.size
+        walked = [at for kind, at, n in _frames(data) if kind == message and n >= least]
+        places = np.array(walked, np.intp) - FRAME.size
+        heads = heads_at(places)
     received = heads['received']
     chosen = np.isin(heads['channel'], list(channels)) & (received >= low)
     if high < 2**64:
         chosen &= received < high
-    return Messages(received[chosen], data, starts[chosen] + size, lengths[chosen] - size)
+    sizes = heads['length'][chosen].astype(np.intp) - MESSAGE.size
+    return Messages(received[chosen], data, places[chosen] + size, sizes)
+
+
+def _index_at(stream: BinaryIO, offset: int, count: int) -> np.ndarray:
+    """Return times [ns] and places (M, 2) of a channel's messages in a chunk, as far as they are."""
+    stream.seek(offset + FRAME.size + 6)  # behind the channel and the length
+    content = stream.read(16 * count)
+    return np.frombuffer(content[: len(content) // 16 * 16], '<u8').reshape(-1, 2)
 
 
 _FORMATS = {'ros2msg': MessageDefinitionFormat.MSG, 'ros2idl': MessageDefinitionFormat.IDL}
@@ -201,7 +234,13 @@ class McapReader:
                 if part.may_hold(channels, low, high):
                     data = self._content(stream, part, room)
                     room -= len(data)
-                    yield messages_in(data, channels, low, high)
+                    index = [
+                        _index_at(stream, offset, min(part.counts[channel], len(data)))
+                        for channel, offset in part.index.items()
+                        if channel in channels
+                    ]
+                    known = np.concatenate(index) if index else None
+                    yield messages_in(data, channels, low, high, known)
 
     def _read_index(self, stream: BinaryIO, tail: bytes) -> bool:
         """Read topics and places of all chunks; return whether the index says all of it."""
@@ -219,7 +258,8 @@ class McapReader:
                     place, length = index.chunk_start_offset, index.chunk_length
                     part = Part(place + FRAME.size, length - FRAME.size)
                     part.start, part.stop = index.message_start_time, index.message_end_time
-                    for channel, offset in index.message_index_offsets.items():
+                    part.index = index.message_index_offsets
+                    for channel, offset in part.index.items():
                         stream.seek(offset)
                         _, length = FRAME.unpack(stream.read(FRAME.size))
                         part.counts[channel] = (length - 6) // 16

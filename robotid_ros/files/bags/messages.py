@@ -120,6 +120,17 @@ class Layout:
     texts: dict[str, tuple[str, ...]] = field(default_factory=dict)  # equal in all messages
     fault: str = ''  # why its messages are of no use
 
+    def matches(self, payloads: np.ndarray) -> np.ndarray:
+        """Return which payloads (M, length) have the same strings and lengths, (M,)."""
+        same, sample = np.ones(len(payloads), bool), np.frombuffer(self.sample, np.uint8)
+        # Slices are compared in a fifth of the time that a mask takes.
+        ends = np.flatnonzero(np.diff(self.mask, prepend=False, append=False)).tolist()
+        for run in map(slice, ends[::2], ends[1::2]):
+            equal = payloads[:, run] == sample[run]
+            if not equal.all():  # which is quicker to tell than of each
+                same &= equal.all(axis=1)
+        return same
+
     def column(self, payloads: np.ndarray, path: str) -> np.ndarray:
         """Numbers of one field, (M, count), of payloads that match."""
         offset, dtype, count = self.numbers.get(path, (0, np.dtype(float), 0))
@@ -179,14 +190,14 @@ class Decoder:
                 self.layouts.append(found)
             number = known.pop(0)
             layout = self.layouts[number]
-            fixed = np.frombuffer(layout.sample, np.uint8)[layout.mask]
-            same = (matrix[:, layout.mask] == fixed).all(axis=1)
+            same = layout.matches(matrix)
             count = int(same.sum())
+            alike = slice(None) if count == len(rows) else same  # a slice copies nothing
             if count and layout.fault:
                 self.left_out[layout.fault] += count
             elif count:
                 self._used += count
-                yield number, matrix[same], rows[same]
+                yield number, matrix[alike], rows[alike]
             matrix, rows = matrix[~same], rows[~same]
 
     def _new_layout(self, payload: bytes) -> Layout | None:

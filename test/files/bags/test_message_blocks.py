@@ -2,6 +2,7 @@
 
 from hypothesis import given, settings, strategies as st
 from mcap.opcode import Opcode
+import numpy as np
 
 from robotid_ros.files.bags.mcap_reader import FRAME, MESSAGE, Messages, messages_in, records_of
 
@@ -32,19 +33,27 @@ def chunk(records):
     low=st.integers(0, 120),
     high=st.integers(0, 120) | st.just(2**64),
     share=st.floats(0.0, 1.0),
+    wrong=st.none() | st.tuples(st.integers(0, 99), st.integers(0, 1), st.integers(0, 2**64 - 1)),
 )
-def test_messages_at_once_are_those_one_by_one(records, channels, low, high, share):
+def test_messages_at_once_are_those_one_by_one(records, channels, low, high, share, wrong):
     whole = chunk(records)
     data = whole[: round(share * len(whole))]
-    expected = []
+    expected, index, place = [], [], 0
     for opcode, content in records_of(data):
         if opcode == Opcode.MESSAGE and len(content) >= MESSAGE.size:
             channel, _, received, _ = MESSAGE.unpack_from(content)
-            if channel in channels and low <= received < high:
-                expected.append((received, content[MESSAGE.size :]))
-    found = messages_in(data, channels, low, high)
-    received = [int(time) for time in found.received]
-    assert list(zip(received, found.payloads(), strict=True)) == expected
+            if channel in channels:
+                index.insert(0, (received, place))  # in any order
+                if low <= received < high:
+                    expected.append((received, content[MESSAGE.size :]))
+        place += FRAME.size + len(content)
+    index = np.array(index, np.uint64).reshape(-1, 2)
+    if wrong is not None and len(index):
+        index[wrong[0] % len(index), wrong[1]] = wrong[2]
+    for known in (None, index):
+        found = messages_in(data, channels, low, high, known)
+        received = [int(time) for time in found.received]
+        assert list(zip(received, found.payloads(), strict=True)) == expected
 
 
 def test_messages_are_put_behind_each_other_and_taken_apart():
