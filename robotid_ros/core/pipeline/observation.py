@@ -267,13 +267,14 @@ def observe_so_far(
                 found = prepare_without_delay(recording, robot, base, settings)
             else:
                 prompt = remove_delay(recording, first.delays, settings.stamps)
+                prompt.passed.update(passed)  # by the first chunk: checks of what efforts are
                 samples = prepare(prompt, robot, settings)
                 found = Observed(observe(samples, robot, base), samples, ())
         except StandstillError:
             continue
         samples = found.samples
         if first is None:
-            first = found
+            first, passed = found, recording.passed
             errors = ModelErrors.of(samples, found.system, robot, base, LEAST_DURATION)
         settings = dataclasses.replace(
             settings, cutoff=samples.cutoff, decimation=samples.decimation

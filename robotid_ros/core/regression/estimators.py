@@ -37,7 +37,8 @@ def add_instruments(
         np.column_stack([np.interp(samples.time, time, column) for column in values.T])
         for values in motion
     )
-    other = observe(dataclasses.replace(samples, q=q, dq=dq, ddq=ddq), robot, base)
+    moved = dataclasses.replace(samples, q=q, dq=dq, ddq=ddq, band_limit=np.inf)
+    other = observe(moved, robot, base)
     inside = (system.time >= time[0]) & (system.time <= time[-1])
     return dataclasses.replace(system, Z=other.W, valid=system.valid & inside)
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 import dataclasses
 from dataclasses import fields
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -225,37 +225,40 @@ def observe(samples: Samples, robot: Robot, base: BaseParameters) -> Rows:
     Stack the base columns of W and the torque, through one filter, one sample in `decimation`.
 
     The regressor is computed in blocks that overlap by the filter's memory, so that what is kept
-    in memory is the decimated system alone (parallel decimation, DIDIM section II). Raises a
+    in memory is the decimated system alone (parallel decimation, DIDIM section II). The columns of
+    links are as smooth as the filtered positions, and need fewer samples than friction. Raises a
     RecordingError where no row is left.
     """
     keep, total = samples.decimation, len(samples.time)
+    Y = np.empty((robot.n, -(-total // keep)))
+    W = np.zeros((*Y.shape, base.rank))
+    # Friction that grows with the links' torques, and springs, mix what is smooth and what is not.
+    mixed = robot.load_dependent or isinstance(robot, ElasticRobot)
+    step = 1 if mixed else max(1, min(int(samples.rate / samples.band_limit), keep // 2))
+    links = np.isin(base.columns, robot.body_columns) & (step > 1)
+    if links.any():
+        W[:, :, links] = _link_columns(samples, robot, base.columns[links], step)
+    columns, taken = base.columns[~links], np.flatnonzero(~links)
     overlap = DECAY_ROWS * keep if keep > 1 else 0
     length = max(BLOCK_SAMPLES, 4 * overlap) // keep * keep
-    Y = np.zeros((robot.n, -(-total // keep)))
-    W = np.zeros((*Y.shape, base.rank))
-    # Most links do not hang on a joint: which columns of it are not zero, at random states. Those
-    # of slow motion, or of its path, are zero there.
-    states = np.random.default_rng(0).normal(size=(3, STATES, robot.n))
-    used = np.array(regressor(robot, *states, columns=base.columns).any(axis=1))
-    places = {int(column): k for k, column in enumerate(base.columns)}
-    for column, place in places.items():
-        if robot.parameters[column].symbol in SHRUNK:
-            used[robot.joints.index(robot.parameters[column].joint), place] = True
+    used = _nonzero(robot, columns)
+    places = {int(column): k for k, column in enumerate(columns)}
     # Joint, column and values (N,) of friction along its path.
     elastic = isinstance(robot, ElasticRobot)
     path = [] if elastic else list(path_columns(robot, samples.q, samples.dq))
+    joint, place = used.nonzero()
     for start in range(0, total, length):
         stop = min(start + length, total)
         low = max(0, start - overlap)
         rows = slice(low, min(total, stop + overlap))
         motion = samples.q[rows], samples.dq[rows], samples.ddq[rows]
-        full = regressor(robot, *motion, columns=base.columns).swapaxes(1, 2)
+        full = regressor(robot, *motion, columns=columns).swapaxes(1, 2)
         for j, column, values in path:
             if column in places:
                 full[j, places[column]] = values[rows]
         out = slice(start // keep, -(-stop // keep))
         own = slice((start - low) // keep, (start - low) // keep + out.stop - out.start)
-        W[:, out].swapaxes(1, 2)[used] = decimate(full[used], keep)[:, own]
+        W[joint, out, taken[place]] = decimate(full[used], keep)[:, own]
         Y[:, out] = decimate(samples.tau[rows].T, keep)[:, own]
     valid = samples.valid[::keep].T
     if not valid.any():
@@ -271,6 +274,72 @@ def observe(samples: Samples, robot: Robot, base: BaseParameters) -> Rows:
         dq=read_only(samples.dq[::keep].copy()),
         gain_spread=robot.gain_spread,
     )  # fmt: skip
+
+
+def _nonzero(robot: Robot, columns: Indices) -> Mask:
+    """Return which columns of which joints (n, c) are not zero: few links hang on a joint."""
+    # At random states. Those of slow motion, or of its path, are zero there.
+    states = np.random.default_rng(0).normal(size=(3, STATES, robot.n))
+    used = np.array(regressor(robot, *states, columns=columns).any(axis=1))
+    for place, column in enumerate(columns):
+        if robot.parameters[column].symbol in SHRUNK:
+            used[robot.joints.index(robot.parameters[column].joint), place] = True
+    return used
+
+
+def _link_columns(samples: Samples, robot: Robot, columns: Indices, step: int) -> Array:
+    """
+    Return decimated columns of links (n, N, c), from one sample in `step`.
+
+    They are as smooth as the filtered positions: what these have above the rate of the samples
+    that are taken would be mistaken for something slow. Where there is none, a sum of samples times
+    the response of the decimation's filter is the same as over all samples.
+    """
+    keep, rows = samples.decimation, -(-len(samples.time) // samples.decimation)
+    q, dq, ddq = (x[::step] for x in (samples.q, samples.dq, samples.ddq))
+    weights, memory = _weights(keep, step)
+    group, ahead = weights.shape[1], min(len(q) - 1, 10 * keep // step)
+    hop = group * keep // step
+    groups = max(1, BLOCK_SAMPLES // hop)
+    joint, place = _nonzero(robot, columns).nonzero()
+    found = np.zeros((robot.n, rows + groups * group, len(columns)))
+    for first in range(0, rows, groups * group):
+        # Beyond its ends a signal goes on as for the filter of the other columns.
+        wanted = first * keep // step + np.arange(-memory, groups * hop + memory)
+        wanted = wanted[wanted < len(q) + memory]
+        low, high = max(int(wanted[0]), 0), min(int(wanted[-1]) + 1, len(q))
+        inner = slice(low, high)
+        full = regressor(robot, q[inner], dq[inner], ddq[inner], columns=columns)
+        own = full.swapaxes(1, 2)[joint, place]
+        before = np.minimum(-wanted[wanted < 0], ahead)
+        after = np.minimum(wanted[wanted >= len(q)] - len(q) + 1, ahead)
+        parts = [2.0 * own[:, :1] - own[:, before], own]
+        parts += [2.0 * own[:, -1:] - own[:, high - low - 1 - after]]
+        signals = np.concatenate(parts, axis=1)
+        for k in range(groups):
+            part = signals[:, k * hop : k * hop + len(weights)]
+            out = slice(first + k * group, first + (k + 1) * group)
+            found[joint, out, place] = part @ weights[: part.shape[1]]
+    return found[:, :rows]
+
+
+@lru_cache(maxsize=16)
+def _weights(keep: int, step: int) -> tuple[Array, int]:
+    """
+    Return weights (L, G) that take one sample in `step` to G rows, and where the first row is.
+
+    They are the response of the decimation's filter. Rows of successive groups lie alike between
+    the samples.
+    """
+    reach, alike = DECAY_ROWS * keep, step // int(np.gcd(step, keep))
+    group, memory = alike * -(-2 * DECAY_ROWS // alike), -(-reach // step)
+    impulse = np.zeros((1, 2 * reach + 1))
+    impulse[0, reach] = step
+    response = filter_without_phase(impulse, FILTER_ORDER, FILTER_BAND / keep, 0)[0]
+    at = step * (np.arange(group * keep // step + 2 * memory) - memory)
+    lag = keep * np.arange(group) - at[:, None]
+    near = np.abs(lag) <= reach
+    return np.where(near, response[np.where(near, lag + reach, 0)], 0.0), memory
 
 
 def read_only(array: Array) -> Array:

@@ -309,6 +309,7 @@ CUTOFF_FACTOR, MIN_CUTOFF = 10.0, 5.0
 # A position is coarse where one of its steps within a period of the cut-off is so large a share of
 # its mean speed.
 COARSE = 0.1
+SMOOTH = 1e6  # what the positions' filter takes off at the band limit of samples
 MAX_CUTOFF_SHARE = 0.4  # of a rate: filters need room below Nyquist's half
 MIN_MEASURED_SHARE = 0.5  # less away from gaps, and these are why no row is left
 
@@ -432,4 +433,5 @@ def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Sam
         cutoff=cutoff,
         measured=np.asarray(measured_rows(grid, band).any(axis=1)),
         hidden=hidden,
+        band_limit=cutoff * SMOOTH ** (0.5 / settings.order),
     )

@@ -291,6 +291,7 @@ class Samples:
     # (N,) False where a sample was made up to bridge a gap; None: all were measured
     measured: Mask | None = None
     hidden: Array | None = None  # (n,) speeds that steps of a coarse position hide [rad/s or m/s]
+    band_limit: float = np.inf  # above which the positions' filter leaves nothing [Hz]
 
     @property
     def moving(self) -> Mask:
