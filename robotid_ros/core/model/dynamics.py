@@ -129,6 +129,8 @@ def _fill_inertial(
     (q, dq, ddq), order, jacobian = motion, robot.order, robot.mimic_jacobian
     bodies = robot.body_columns[order]
     own, values = place[bodies], None if chi is None else np.asarray(chi)[bodies]
+    if not (own >= 0).any():
+        return
     if robot.followers:
         q, dq, ddq = robot.link_positions(q), dq @ jacobian.T, ddq @ jacobian.T
     q, dq, ddq = (x[:, order] for x in (q, dq, ddq))
