@@ -135,16 +135,21 @@ def unwrap_angles(position: Array, joints: Sequence[str]) -> tuple[Array, list[F
 def clipped_samples(effort: Array, limit: Array | None = None) -> Mask:
     """Find where efforts (N, n) crowd at their extremes, as clipped, or reach a limit (n,)."""
     found = np.zeros(effort.shape, dtype=bool)
+    most = MIN_CLIPPED_SHARE * len(effort)
     for j, column in enumerate(effort.T):
         for sign in (1.0, -1.0):
-            levels, counts = np.unique((sign * column)[sign * column > 0.0], return_counts=True)
+            values = sign * column
+            largest = values.max(initial=0.0)
+            limited = limit is not None and abs(largest - limit[j]) < LIMIT_TOLERANCE * limit[j]
+            if largest <= 0.0 or not (limited or np.count_nonzero(values == largest) > most):
+                continue
+            levels, counts = np.unique(values[values > 0.0], return_counts=True)
             if levels.size < MIN_LEVELS:
                 continue
-            usual = max(MIN_CLIPPED_SHARE * column.size, MIN_CLIPPED_RATIO * counts[-2])
-            if counts[-1] > usual:
-                found[:, j] |= sign * column >= levels[-1]
-            elif limit is not None and abs(levels[-1] - limit[j]) < LIMIT_TOLERANCE * limit[j]:
-                found[:, j] |= sign * column >= (1.0 - LIMIT_TOLERANCE) * limit[j]
+            if counts[-1] > max(most, MIN_CLIPPED_RATIO * counts[-2]):
+                found[:, j] |= values >= largest
+            elif limited:
+                found[:, j] |= values >= (1.0 - LIMIT_TOLERANCE) * limit[j]
     return found
 
 
