@@ -400,9 +400,10 @@ def differences(first: Sequence[Entry], second: Sequence[Entry]) -> list[Differe
 
 def write_results(results: Results, folder: str | Path) -> Path:
     """Write `parameters.yaml`, whose path is returned, and `torques.npz`, exact to the bit."""
-    plain = {f.name: to_plain(getattr(results, f.name)) for f in dataclasses.fields(results)}
+    elsewhere = 'torques', 'verification'
+    names = [f.name for f in dataclasses.fields(results) if f.name not in elsewhere]
+    plain = {name: to_plain(getattr(results, name)) for name in names}
     plain['findings'] = [to_plain(as_data(found)) for found in results.findings]
-    del plain['torques'], plain['verification']
     if results.torques:
         write_series(Path(folder) / TORQUES, results.torques)
     return write_text(Path(folder) / PARAMETERS, dump_yaml({'format': FORMAT, **plain}))

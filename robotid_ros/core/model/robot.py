@@ -135,6 +135,8 @@ class Transmission(NamedTuple):
 
     def turn(self, x: Array) -> Array:
         """Return its q, dq or ddq (N,), of those of the joints (N, n)."""
+        if len(self.joints) == 1:  # a product of matrices would copy all joints
+            return np.asarray(x[:, self.joints[0]] * self.ratios[self.joints[0]])
         return np.asarray(x[:, self.joints] @ self.ratios[self.joints])
 
 
