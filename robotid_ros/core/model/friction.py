@@ -225,6 +225,8 @@ OF_POSITION, SHRUNK, DRY = (
     frozenset(s for kind in TERMS.values() if getattr(kind, name) for s in kind.symbols)
     for name in ('of_position', 'amplitude', 'dry')
 )
+# Symbols of what is linear in the motion, rotor inertia included: as smooth as it is.
+LINEAR = frozenset({'Ia', 'Fv', 'off'})
 # Symbols whose prior a description gives, and by which attribute.
 DESCRIBED = {s: kind.described for kind in TERMS.values() if kind.described for s in kind.positive}
 # Shape constant from which on a term jumps where the joint turns round, of a joint that is slower

@@ -12,7 +12,7 @@ from ...exceptions import RecordingError
 from ..arrays import Array, freeze_fields, Indices, Mask, ReadOnlyArrays
 from ..findings import Finding
 from ..model.dynamics import path_columns, regressor
-from ..model.friction import SHRUNK
+from ..model.friction import LINEAR, SHRUNK
 from ..model.robot import BaseParameters, ElasticRobot, Robot
 from ..signals.filters import filter_without_phase
 from ..signals.recording import Samples
@@ -225,20 +225,22 @@ def observe(samples: Samples, robot: Robot, base: BaseParameters) -> Rows:
     Stack the base columns of W and the torque, through one filter, one sample in `decimation`.
 
     The regressor is computed in blocks that overlap by the filter's memory, so that what is kept
-    in memory is the decimated system alone (parallel decimation, DIDIM section II). The columns of
-    links are as smooth as the filtered positions, and need fewer samples than friction. Raises a
+    in memory is the decimated system alone (parallel decimation, DIDIM section II). Columns that
+    are as smooth as the filtered positions need fewer samples than friction. Raises a
     RecordingError where no row is left.
     """
     keep, total = samples.decimation, len(samples.time)
     Y = np.empty((robot.n, -(-total // keep)))
     W = np.zeros((*Y.shape, base.rank))
-    # Friction that grows with the links' torques, and springs, mix what is smooth and what is not.
+    # Friction that grows with the links' torques mixes what is smooth and what is not.
     mixed = robot.load_dependent or isinstance(robot, ElasticRobot)
     step = 1 if mixed else max(1, min(int(samples.rate / samples.band_limit), keep // 2))
-    links = np.isin(base.columns, robot.body_columns) & (step > 1)
-    if links.any():
-        W[:, :, links] = _link_columns(samples, robot, base.columns[links], step)
-    columns, taken = base.columns[~links], np.flatnonzero(~links)
+    smooth = np.isin(base.columns, robot.body_columns)
+    smooth |= [robot.parameters[column].symbol in LINEAR for column in base.columns]
+    smooth &= step > 1
+    if smooth.any():
+        W[:, :, smooth] = _smooth_columns(samples, robot, base.columns[smooth], step)
+    columns, taken = base.columns[~smooth], np.flatnonzero(~smooth)
     overlap = DECAY_ROWS * keep if keep > 1 else 0
     length = max(BLOCK_SAMPLES, 4 * overlap) // keep * keep
     used = _nonzero(robot, columns)
@@ -287,13 +289,13 @@ def _nonzero(robot: Robot, columns: Indices) -> Mask:
     return used
 
 
-def _link_columns(samples: Samples, robot: Robot, columns: Indices, step: int) -> Array:
+def _smooth_columns(samples: Samples, robot: Robot, columns: Indices, step: int) -> Array:
     """
-    Return decimated columns of links (n, N, c), from one sample in `step`.
+    Return decimated columns (n, N, c) that are as smooth as the motion, from one sample in `step`.
 
-    They are as smooth as the filtered positions: what these have above the rate of the samples
-    that are taken would be mistaken for something slow. Where there is none, a sum of samples times
-    the response of the decimation's filter is the same as over all samples.
+    The filtered positions have next to nothing above the rate of these samples, which would be
+    mistaken for something slow. So a sum of them times the response of the decimation's filter is
+    the same as a sum over all samples.
     """
     keep, rows = samples.decimation, -(-len(samples.time) // samples.decimation)
     q, dq, ddq = (x[::step] for x in (samples.q, samples.dq, samples.ddq))
