@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import dataclasses
 from itertools import accumulate
 from pathlib import PurePath
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -249,7 +249,7 @@ def observe_so_far(
     factors, notes = TriangularFactors(robot.n, base.rank + COLUMNS), dict[Finding, None]()
     sampled_systems = BlockSampler[Rows]()
     first: Observed[Rows] | None = None
-    tail: list[Recording] = []
+    passed, tail = set[Any](), list[Recording]()
 
     def so_far() -> Observed[Factors]:
         assert first is not None

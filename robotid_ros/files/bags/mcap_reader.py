@@ -41,8 +41,11 @@ MAGIC = b'\x89MCAP0\r\n'
 FRAME = struct.Struct('<BQ')  # opcode, length
 MESSAGE = struct.Struct('<HIQQ')  # channel, sequence, received and published [ns]
 _HEAD = np.dtype(
-    [('opcode', 'u1'), ('length', '<u8'), ('channel', '<u2'), ('sequence', '<u4')]
-    + [('received', '<u8')]
+    {
+        'names': ['opcode', 'length', 'channel', 'received'],
+        'formats': ['u1', '<u8', '<u2', '<u8'],
+        'offsets': [0, 1, 9, 15],
+    }
 )
 _FOOTER_SIZE = 37  # footer and magic
 MALFORMED = (ValueError, struct.error, McapError, KeyError)
@@ -162,7 +165,7 @@ def messages_in(
 
 
 def _index_at(stream: BinaryIO, offset: int, count: int) -> np.ndarray:
-    """Return times [ns] and places (M, 2) of a channel's messages in a chunk, as far as they are."""
+    """Return times [ns] and places of a channel's messages in a chunk, (M, 2)."""
     stream.seek(offset + FRAME.size + 6)  # behind the channel and the length
     content = stream.read(16 * count)
     return np.frombuffer(content[: len(content) // 16 * 16], '<u8').reshape(-1, 2)

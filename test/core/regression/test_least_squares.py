@@ -44,7 +44,7 @@ def test_least_squares_is_the_pseudo_inverse():
 
 def test_scaled_least_squares_does_not_depend_on_units_and_leaves_out_what_is_not_there():
     A, y = np.random.default_rng(0).normal(size=(30, 4)), np.arange(30.0)
-    units = np.array([1e-8, 1.0, 1e6, 0.0])
+    units = np.array([1e-5, 1.0, 1e5, 0.0])
     expected = [*np.linalg.lstsq(A[:, :3], y, rcond=None)[0], 0.0]
     found = scaled_least_squares(A * units, y)
     np.testing.assert_allclose(found * [*units[:3], 1.0], expected, rtol=1e-9, atol=1e-12)
@@ -102,14 +102,24 @@ def test_instruments_that_stand_still_are_no_instruments():
         fit(dataclasses.replace(some, Z=Z), 'iv')
 
 
-@pytest.mark.parametrize('units', [[1.0, 1.0, 1.0, 1.0], [1e-9, 1.0, 1e6, 3.0]])
+@pytest.mark.parametrize('units', [[1.0, 1.0, 1.0, 1.0], [1e-5, 1.0, 1e5, 3.0]])
 def test_what_is_projected_out_leaves_the_orthogonal_rest(units):
     rng = np.random.default_rng(12)
     columns, x = rng.normal(size=(30, 4)), rng.normal(size=(30, 2))
     columns[:, 3] = columns[:, 0] - columns[:, 1]
-    project = project_out(np.column_stack([columns * units, np.zeros(30)]), 1e-9)
+    rounding = 1e-18 * rng.normal(size=(30, 1))  # explains nothing, however it is scaled
+    project = project_out(np.hstack([columns * units, np.zeros((30, 1)), rounding]), 1e-9)
     rest = project(x)
     np.testing.assert_allclose(columns.T @ rest, 0.0, atol=1e-12)
     taken = x - rest
     np.testing.assert_allclose(columns @ np.linalg.lstsq(columns, taken)[0], taken, atol=1e-12)
     np.testing.assert_allclose(project(columns), 0.0, atol=1e-12)
+
+
+def test_columns_of_rounding_explain_nothing():
+    rng = np.random.default_rng(13)
+    A, y = rng.normal(size=(20, 3)), rng.normal(size=20)
+    rounding = 1e-17 * rng.normal(size=(20, 9))
+    found = scaled_least_squares(np.hstack([A, rounding]), y)
+    np.testing.assert_allclose(found[:3], np.linalg.lstsq(A, y)[0], rtol=1e-12)
+    np.testing.assert_array_equal(found[3:], 0.0)

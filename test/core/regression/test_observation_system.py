@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from robotid_ros.core.model import inverse_dynamics
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.pipeline.observation import BlockSampler
 from robotid_ros.core.regression import observation_system
@@ -17,7 +18,9 @@ from robotid_ros.core.regression.observation_system import (
     Rows,
 )
 from robotid_ros.core.signals.preparation import prepare
-from robotid_ros.core.signals.recording import SignalSettings
+from robotid_ros.core.signals.recording import Recording, SignalSettings
+
+from ..conftest import motion
 
 
 @pytest.mark.parametrize('decimation', [1, 3, 10])
@@ -31,6 +34,33 @@ def test_blocks_of_samples_are_as_one(robot, record, monkeypatch, decimation):
     for name in ('W', 'Y'):
         one, other = getattr(whole, name), getattr(blocks, name)
         np.testing.assert_allclose(other, one, atol=1e-5 * np.abs(one).max())
+
+
+@pytest.mark.parametrize('order', [2, 4])
+@pytest.mark.parametrize(('decimation', 'duration'), [(0, 7.77), (57, 6.0), (100, 20.0)])
+def test_smooth_columns_of_few_samples_are_those_of_all(
+    robot, truth, monkeypatch, order, decimation, duration
+):
+    time = np.arange(round(duration * 1000.0)) / 1000.0
+    q, dq, ddq = motion(time, 3)
+    noisy = q + 1e-4 * np.random.default_rng(0).normal(size=q.shape)
+    recording = Recording(robot.joints, time, noisy, inverse_dynamics(robot, truth, q, dq, ddq))
+    settings = SignalSettings(cutoff=8.0, band=4.0, order=order, decimation=decimation)
+    samples, base = prepare(recording, robot, settings), base_parameters(robot)
+    monkeypatch.setattr(observation_system, 'BLOCK_SAMPLES', 300)
+    few = observe(samples, robot, base)
+    every = observe(dataclasses.replace(samples, band_limit=np.inf), robot, base)
+
+    def differ(few, every):
+        change = np.abs(few.W - every.W) / np.abs(every.W).max(axis=(0, 1))
+        return np.where(every.valid[..., None], change, 0.0).max()
+
+    assert 0.0 < differ(few, every) < 2e-5
+    # Noise that no filter took off would be mistaken for motion.
+    rough = dataclasses.replace(samples, ddq=ddq + np.random.default_rng(1).normal(size=q.shape))
+    unlimited = dataclasses.replace(rough, band_limit=np.inf)
+    assert differ(*(observe(each, robot, base) for each in (rough, unlimited))) > 1e-3
+    np.testing.assert_array_equal(few.Y, every.Y)
 
 
 @pytest.mark.parametrize('samples', [8, 47, 400])
