@@ -360,7 +360,9 @@ F418 effort_magnitudes error: The efforts of {joints} come down to zero and neve
 F419 other_axis error: {joints} moves about or along another axis than in the URDF{instead} DO Set
   its axis in the URDF to {axis}{tried} WHY Torques of all joints before it depend on that axis.
 F420 unexplained_coupling error: {unexplained}: a torque that follows speed and acceleration of
-  {other} {explains} DO If one motor turns both joints, describe it in robot.couplings WHY {biased}
+  {other} explains {share:.0%} of this DO [[If one motor turns both joints, write into a
+  configuration, and give it by -c: {lines}]][[Look for what connects {neither}, as a cable or a
+  hose: no motor that turns both at fixed ratios explains it]]{tried} WHY {biased}
 F421 unexplained_spring error: {unexplained}: a torque that follows its own position {explains} DO
   If a spring, a counterbalance or a cable acts on {joint}, add spring to its robot.friction WHY ^
 F422 unexplained_friction error: {unexplained}: another shape of friction {explains} DO Add one of
@@ -421,6 +423,8 @@ F453 masses_assumed: The URDF has no inertials: {mass:g} kg are shared out betwe
 F454 limits_in_degrees: No joint of an arm has such limits: [[{joints} {limits}]] MEANS They seem
   to be in degrees DO Give radians in the robot description, or in robot.lower, upper and velocity
   WHY A motion that is designed by such limits runs into stops.
+F455 base_held: {joints} lets the base float: it is taken as fixed DO Hold the base still, on a
+  stand WHY The model has no torques that a base in motion makes.
 F470 servo_scale info: No effort was logged: torques scale with the description's masses MEANS If
   all bodies are 10 % heavier, then all torques are 10 % larger; ratios to the stiffness stay as
   they are DO To fix the scale, record a second log with a mass that is known, and name it by
@@ -577,6 +581,8 @@ F815 known_before info: The expected error from parameter σ on working motions 
 F816 positions_unchecked: The description has no position limits of {joints}, which are not of the
   type continuous: their stops are not checked DO Set robot.lower and robot.upper, or correct the
   type WHY The motion may run into a stop.
+F817 links_unreadable: Meshes of {links} cannot be read: these links are not in the checks of
+  collisions DO Set excitation.workspace.mesh_folders WHY The motion may bring links together.
 F820 badly_conditioned error: The normalised condition number is {condition:.3g}, above {most:g} DO
   Lengthen excitation.period, raise excitation.time_limit or loosen the limits WHY Noise moves
   parameters far where columns are nearly dependent.

@@ -106,9 +106,10 @@ def parse_urdf(text: str) -> ET.Element:
 
 
 def read_joints(root: ET.Element) -> tuple[Joint, ...]:
-    """Read every joint of a URDF; one that no controller drives is a ModelError."""
+    """Read the joints of a robot whose base stands; one that no controller drives: ModelError."""
+    carried = {_attributes(element, 'child').get('link') for element in root.findall('joint')}
     try:
-        return tuple(_joint(element) for element in root.findall('joint'))
+        return tuple(_joint(element, carried) for element in root.findall('joint'))
     except (ValueError, AttributeError, KeyError) as error:
         raise ModelError(f'a joint of the robot description is malformed ({error})') from error
 
@@ -162,8 +163,10 @@ def true_urdf(
     return ET.tostring(root, encoding='unicode'), tuple(impossible)
 
 
-def _joint(element: ET.Element) -> Joint:
+def _joint(element: ET.Element, carried: Collection[str | None]) -> Joint:
     kind = element.attrib['type']
+    if kind in ('floating', 'planar') and _attributes(element, 'parent')['link'] not in carried:
+        kind = 'fixed'  # that of the base
     if kind != 'fixed' and kind not in JOINT_TYPES:
         raise ModelError(
             f"joint '{element.get('name')}' is {kind}: only revolute, continuous, prismatic and "

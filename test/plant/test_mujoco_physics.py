@@ -284,7 +284,7 @@ def test_locked_joint_is_part_of_its_link():
     [
         ('nonsense', 'XML'),
         ('<mujoco/>', 'URDF'),
-        (SLIDER.replace('prismatic', 'floating'), 'floating'),
+        (SLIDER.replace('prismatic', 'floating'), 'movable'),
         (SLIDER.replace('prismatic', 'fixed'), 'movable'),
         (SLIDER.replace('value="2.0"', 'value="-2"'), 'negative'),
         (SLIDER.replace('<mass value="2.0"/>', ''), 'moves no mass'),

@@ -222,7 +222,7 @@ def find_causes(robot: Robot, base: BaseParameters, samples: Samples, rows: Rows
             return [max(others, key=lambda each: each.gain)]
     if all(cause.name == GAIN for cause in found):
         # Of all joints alike, or of a joint alone, only the description tells a unit.
-        unit = _by_description(robot, samples, factors, currents)
+        unit = _by_description(robot, samples, factors, currents, trials)
         told = {joint for cause in found for joint in cause.finding.joints}
         if unit and not told.issuperset(unit[0].finding.joints):
             return unit
@@ -513,8 +513,14 @@ def _shifted(samples: Samples, joint: int, shift: float) -> Samples:
     return dataclasses.replace(samples, q=samples.q + shift * np.eye(samples.q.shape[1])[joint])
 
 
-def _by_description(robot: Robot, samples: Samples, factors: Array, currents: bool) -> list[Cause]:
-    """Try efforts that the URDF's masses explain, where these are far from doing so."""
+def _by_description(
+    robot: Robot, samples: Samples, factors: Array, currents: bool, trials: Trials
+) -> list[Cause]:
+    """
+    Try efforts that the URDF's masses explain, where these are far from doing so.
+
+    What costs robots of any masses that can exist more than it gains by those of the URDF is none.
+    """
     size = np.abs(factors)
     alike = (size >= 1.0 / MAX_SCALE) & (size <= MAX_SCALE)
     off = np.flatnonzero((factors < 0.0) | (factors > 0.0) & ~alike)
@@ -528,7 +534,9 @@ def _by_description(robot: Robot, samples: Samples, factors: Array, currents: bo
     name = SIGN if alike[off].all() else SCALE
     if currents and not robot.drive_gain_given:  # these are no torques of an arm at all
         name = EFFORT_UNIT
-    if not trial.is_better(LEAST[name]):
+    scaled = trials.errors(Efforts.as_recorded(robot.n).scaled(gains))
+    lost = trials.compare(scaled, trials.recorded).gain
+    if lost > trial.gain or not trial.is_better(LEAST[name]):
         return []
     values: dict[str, Any] = {'gains': _gains(robot, gains)}
     if name != SIGN:

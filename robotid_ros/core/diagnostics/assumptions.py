@@ -16,6 +16,7 @@ from ..regression.least_squares import project_out
 from ..regression.observation_system import decimate, Rows
 from ..signals.recording import Samples
 from .advice import COMPENSATED, EFFORT_UNIT, find_causes, GEOMETRY, GRAVITY, SWAPPED
+from .coupled_motor import with_ratios
 from .plausibility import FittedModel, limit_warnings, saturation_warnings, scale_warnings
 from .stationarity import friction_jump, joint_torques, LARGE_RESIDUAL, stationarity_warnings
 from .trials import compare, trial_rows
@@ -42,6 +43,8 @@ KNOWN, AT_KNOWN = 2.0, 0.5
 OF_SPAN, SHORT_SPAN = 0.8, 0.25
 MIN_ROWS = 8  # over the number of columns
 ROUNDING = 1e-10  # below which columns depend on others
+# Ratios of a joint and another one at which a motor may turn that has friction at both.
+RATIOS = ((0.0, 1.0), (1.0, 1.0), (1.0, -1.0), (1.0, 2.0), (1.0, -2.0), (2.0, 1.0), (2.0, -1.0))
 STRIBECK_SPEED = 0.1  # speed at which friction is no longer that of standstill [rad/s or m/s]
 
 
@@ -116,6 +119,9 @@ def residual_warnings(
     alone = {j: _Remainder(robot, samples, system, value, j) for j in large} if fits else {}
     told = {j: reason for j, r in alone.items() if (reason := r.reason(residual[j])) is not None}
     told |= {j: jump for j, jump in jumps.items() if j not in told or _left(jump) < _left(told[j])}
+    for j, reason in told.items():
+        if 'other' in reason.values:
+            told[j] = with_ratios(robot, samples, system, reason)
     spoilt = [j for j, r in alone.items() if j not in told and r.is_spoilt]
     found = [jump for j, jump in jumps.items() if j not in large]
     for j in large:
@@ -201,13 +207,13 @@ class _Remainder:
 
         robot, predicted, j = self._robot, self._predicted, self._joint
         q, dq, ddq = self._samples.q, self._samples.dq, self._samples.ddq
-        away, speed, sign = q[:, j] - q[:, j].mean(), dq[:, j], np.sign(dq)
+        away, speed, own = q[:, j] - q[:, j].mean(), dq[:, j], np.sign(dq[:, j])
         for i, other in enumerate(robot.joints):
             if i != j:
-                yield 'unexplained_coupling', rows(dq[:, i], sign[:, i], ddq[:, i]), other
+                signs = np.sign(dq[:, [j, i]] @ np.transpose(RATIOS))
+                yield 'unexplained_coupling', rows(dq[:, i], ddq[:, i], *signs.T), other
         if not any(term.name == 'spring' for term in robot.friction[j]):
             yield 'unexplained_spring', rows(away, away**2), None
-        own = sign[:, j]
         shapes = [np.tanh(k * speed) for k in (150.0, 50.0, 15.0)]
         bump = own * np.exp(-((speed / STRIBECK_SPEED) ** 2))
         more = np.cbrt(speed), speed * np.abs(speed), np.abs(speed), np.abs(own)

@@ -10,6 +10,7 @@ from functools import cache
 from itertools import combinations, compress, pairwise
 import re
 from typing import Any, NamedTuple
+from xml.etree import ElementTree
 
 import numpy as np
 import pinocchio as pin
@@ -18,7 +19,7 @@ from ...exceptions import CollisionError, ConfigurationError, reason_of, Unknown
 from ..arrays import Array, Indices, Mask
 from ..findings import Finding, finding
 from ..model.robot import Robot
-from ..model.urdf_parsing import joints_without_range
+from ..model.urdf_parsing import joints_without_range, parse_urdf
 from .observation_matrix import KinematicTree
 from .settings import Workspace
 
@@ -111,32 +112,17 @@ def collision_model(
 def _link_geometry(
     robot: Robot, model: Any, settings: Workspace
 ) -> tuple[Any, tuple[Finding, ...], dict[str, Finding]]:
-    lacking, folders = finding('no_collision_geometry'), list(settings.mesh_folders)
-    geometry, meshes = None, list[Any]()
-    # A checkout need not have the name of its package: its meshes are below one of the folders.
-    for text in (robot.urdf, _PACKAGE.sub('', robot.urdf)) if '<collision' in robot.urdf else ():
-        try:
-            read = pin.buildGeomFromUrdfString(
-                model, text, pin.GeometryType.COLLISION, package_dirs=folders
-            )
-            meshes = [b for b in read.geometryObjects if hasattr(b.geometry, 'buildConvexHull')]
-            for body in meshes:
-                if not np.isfinite(body.geometry.vertices()).all():
-                    raise ValueError(f'a vertex of {body.meshPath} is no number')
-            geometry = read
-            break
-        except (ValueError, RuntimeError) as error:
-            if text is robot.urdf:
-                lacking = finding('collision_geometry_unreadable', reason=reason_of(error))
-    if geometry is None:
+    geometry, unread = _readable_geometry(robot.urdf, model, list(settings.mesh_folders))
+    unchecked = {} if unread is None else {'collision_geometry': unread}
+    if not geometry.ngeoms:
         # Balls at the joints and the tool, so that ground and obstacles still count.
-        geometry = pin.GeometryModel()
         if settings.ground is not None or settings.obstacles:
             tool, joints = model.frames[len(model.frames) - 1], range(2, model.njoints)
             places = [(model.names[joint], joint, pin.SE3.Identity()) for joint in joints]
             for place in (*places, (tool.name, tool.parentJoint, tool.placement)):
                 geometry.addGeometryObject(pin.GeometryObject(*place, shapes.Sphere(BALL_RADIUS)))
-        return geometry, (), {'collision_geometry': lacking}
+        return geometry, (), unchecked
+    meshes = [body for body in geometry.geometryObjects if _is_mesh(body)]
     boxes = []
     for body in meshes:
         points, hull = body.geometry.vertices(), None
@@ -155,7 +141,59 @@ def _link_geometry(
     hulls = len(meshes) - len(boxes)
     notes = [finding('convex_hulls', count=hulls)] if hulls else []
     notes += [finding('boxes', bodies=boxes)] if boxes else []
-    return geometry, tuple(notes), {}
+    return geometry, tuple(notes), unchecked
+
+
+def _readable_geometry(urdf: str, model: Any, folders: list[str]) -> tuple[Any, Finding | None]:
+    """Read the shapes of all links but those whose meshes cannot be read, and name these."""
+    geometry, unread, reason = pin.GeometryModel(), list[str](), ''
+    if '<collision' not in urdf:
+        return geometry, finding('no_collision_geometry')
+    # A checkout need not have the name of its package: its meshes are below one of the folders.
+    texts = urdf, _PACKAGE.sub('', urdf)
+    for text in texts:
+        try:
+            return _shapes(text, model, folders), None
+        except (ValueError, RuntimeError) as error:
+            reason = reason or reason_of(error)
+    # One link after the other, since a parser stops at the first mesh that is missing.
+    for link in parse_urdf(urdf).findall('link[collision]'):
+        name = link.get('name', '')
+        for text in texts:
+            with suppress(ValueError, RuntimeError):
+                for body in _shapes(_of_link(text, name), model, folders).geometryObjects:
+                    geometry.addGeometryObject(body)
+                break
+        else:
+            files = [mesh.get('filename', '') for mesh in link.iterfind('collision/geometry/mesh')]
+            unread.append(f'{name} ({", ".join(files)})')
+    if not geometry.ngeoms:
+        return geometry, finding('collision_geometry_unreadable', reason=reason)
+    return geometry, finding('links_unreadable', links=unread)
+
+
+def _shapes(urdf: str, model: Any, folders: list[str]) -> Any:
+    """Read the shapes of a description; ValueError or RuntimeError where a mesh is missing."""
+    read = pin.buildGeomFromUrdfString(
+        model, urdf, pin.GeometryType.COLLISION, package_dirs=folders
+    )
+    for body in filter(_is_mesh, read.geometryObjects):
+        if not np.isfinite(body.geometry.vertices()).all():
+            raise ValueError(f'a vertex of {body.meshPath} is no number')
+    return read
+
+
+def _of_link(urdf: str, name: str) -> str:
+    """Return a description in which one link alone has shapes."""
+    root = parse_urdf(urdf)
+    for link in root.findall('link'):
+        for shape in link.findall('collision') if link.get('name') != name else ():
+            link.remove(shape)
+    return ElementTree.tostring(root, encoding='unicode')
+
+
+def _is_mesh(body: Any) -> bool:
+    return hasattr(body.geometry, 'buildConvexHull')
 
 
 def is_flat(points: Array) -> bool:

@@ -31,6 +31,7 @@ from .robot import (
 from .settings import RobotSettings
 from .urdf_parsing import (
     check_tree,
+    FREE_TYPES,
     inertial_warnings,
     link_at,
     movable_names,
@@ -79,6 +80,7 @@ def build_robot(urdf: str, settings: RobotSettings) -> Robot:
     UnknownNameError: a joint, friction term or constant that does not exist; ConfigurationError:
     an array of the wrong length, an impossible coupling.
     """
+    urdf, held = on_stand(urdf)
     urdf, assumed = with_inertials(urdf, settings.mass)
     root = parse_urdf(urdf)
     check_tree(root)
@@ -88,17 +90,18 @@ def build_robot(urdf: str, settings: RobotSettings) -> Robot:
     movable, following = movable_names(root), read_mimics(elements)
     joints = _chosen_joints(movable, following, settings)
     for key, joint in elements.items():
-        if joint.get('type') in ('floating', 'planar'):
+        if joint.get('type') in FREE_TYPES:
             raise ModelError(
-                f'joint {key} is {joint.get("type")}: only arms on a fixed base can be '
-                'identified, make it fixed'
+                f'joint {key} is {joint.get("type")}: no joint of an arm can be identified that '
+                'is, make it fixed'
             )
     chosen = [elements[joint] for joint in joints]
     limits = _limits(chosen, settings)
     damping, dry_friction = (
         frozen(_attribute(chosen, 'dynamics', key, 0.0)) for key in ('damping', 'friction')
     )
-    warnings = (*inertial_warnings(root), *snap_angles(root), *assumed, *_degrees(chosen, limits))
+    warnings = (*held, *inertial_warnings(root), *snap_angles(root), *assumed)
+    warnings += _degrees(chosen, limits)
     ends = {x: final_leader(x, settings.locked, following) for x in (*movable, *following)}
     followers = tuple(ends[x] for x in following if x != ends[x].leader in joints)
     moving = (*joints, *(follower.name for follower in followers))
@@ -491,6 +494,19 @@ def lacks_inertials(urdf: str) -> bool:
     """Return whether no link of a description has a mass."""
     masses = parse_urdf(urdf).findall('link/inertial/mass')
     return not any(float(mass.get('value', '0')) > 0.0 for mass in masses)
+
+
+def on_stand(urdf: str) -> tuple[str, tuple[Finding, ...]]:
+    """Return a description whose base is fixed where its root lets it float, and who let it."""
+    root = parse_urdf(urdf)
+    joints, held = root.findall('joint'), list[str]()
+    carried = {link_at(joint, 'child') for joint in joints}
+    for joint in joints:
+        if joint.get('type') in FREE_TYPES and link_at(joint, 'parent') not in carried:
+            joint.set('type', 'fixed')
+            held.append(str(joint.get('name')))
+    text = ElementTree.tostring(root, encoding='unicode') if held else urdf
+    return text, (finding('base_held', held),) if held else ()
 
 
 def with_inertials(urdf: str, mass: float) -> tuple[str, tuple[Finding, ...]]:

@@ -12,7 +12,8 @@ from ...exceptions import FEW, ModelError, shortened
 from ..findings import Finding, finding
 
 MOVABLE_TYPES = ('revolute', 'continuous', 'prismatic')
-JOINT_TYPES = (*MOVABLE_TYPES, 'fixed', 'floating', 'planar')
+FREE_TYPES = 'floating', 'planar'
+JOINT_TYPES = (*MOVABLE_TYPES, 'fixed', *FREE_TYPES)
 # What a model takes from the elements of inertials and joints.
 INERTIA = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
 NUMERIC = {'mass': ('value',), 'inertia': INERTIA, 'origin': ('xyz', 'rpy'), 'axis': ('xyz',)}

@@ -81,7 +81,7 @@ class RobotInGazebo:
         joints = simulation.joints or configuration.robot.joints or driven
         rigid = replace(configuration.robot, joints=joints, elastic=ElasticSettings())
         self.robot = build_robot(urdf, rigid)
-        self.urdf = with_fixed_joints(urdf, self.robot)
+        self.urdf = with_fixed_joints(self.robot.urdf, self.robot)
         given = [simulation.gains.get(joint, GainSettings()) for joint in joints]
         gains = np.array([[getattr(each, name) for each in given] for name in 'pid'])
         if simulation.gains:

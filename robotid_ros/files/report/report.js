@@ -237,6 +237,7 @@ function turntable(box, { centre, reach }, middle, size, draw) {
 
 // -- bodies: ellipsoids of the same mass and inertia on the arm ----------------------------------
 const MIDDLE = 210;
+const [LETTER, ROW] = [7, 13]; // of names, at most and at least
 function turnBodies(box) {
   const scene = JSON.parse(box.querySelector('script').textContent);
   const { links } = scene;
@@ -263,19 +264,22 @@ function turnBodies(box) {
         }));
       }
     }
-    // Names of joints that are seen in one place stand below each other.
-    const spots = [];
+    // A name that would cover another one moves below it.
+    const names = [];
     for (const link of links) {
       const [x, y] = place(link.origin);
       nodes.push(make('circle', { cx: x, cy: y, r: 4 }));
-      const spot = spots.find((other) => Math.abs(other.y - y) < 12 && Math.abs(other.x - x) < 60);
-      const share = link.known === null ? '' : ` ${Math.round(100 * link.known)} %`;
-      if (spot) spot.names.push(link.name + share);
-      else spots.push({ x, y, names: [link.name + share] });
-    }
-    for (const { x, y, names } of spots) {
+      const text = link.name + (link.known === null ? '' : ` ${Math.round(100 * link.known)} %`);
+      const width = LETTER * text.length;
+      const name = { left: x > MIDDLE ? x - 8 - width : x + 8, width, row: y - 6 };
+      const covers = (other) => Math.abs(other.row - name.row) < ROW - 1
+        && other.left < name.left + width && name.left < other.left + other.width;
+      for (let other = names.find(covers); other; other = names.find(covers)) {
+        name.row = other.row + ROW;
+      }
+      names.push(name);
       const side = x > MIDDLE ? { x: x - 8, 'text-anchor': 'end' } : { x: x + 8 };
-      names.forEach((name, k) => nodes.push(make('text', { ...side, y: y - 6 + 13 * k }, name)));
+      nodes.push(make('text', { ...side, y: name.row }, text));
     }
     svg.replaceChildren(svg.querySelector('title'), ...nodes);
   }

@@ -11,7 +11,7 @@ from robotid_ros.core.excitation.design import design
 from robotid_ros.core.excitation.limits import check_trajectory
 from robotid_ros.core.excitation.settings import ValidationSettings, Workspace
 from robotid_ros.core.excitation.trajectory import Trajectory
-from robotid_ros.core.findings import finding, select
+from robotid_ros.core.findings import finding, render, select
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.exceptions import CollisionError
 
@@ -125,12 +125,35 @@ def test_a_mesh_that_is_too_fine_or_flat_is_as_far_away_as_its_box(height, tmp_p
         np.testing.assert_allclose(meshed._distances(q), plain._distances(q), atol=1e-5)
 
 
-def test_a_vertex_that_is_no_number_leaves_bodies_unchecked(tmp_path):
+def test_a_vertex_that_is_no_number_leaves_its_body_unchecked(tmp_path):
     text = meshes(tmp_path / 'meshes', 'stl', f'file://{tmp_path}/meshes')
     write_stl(tmp_path / 'meshes' / '3.stl', np.where(CORNERS > 0.0, np.nan, 0.0), FACES)
     scene = CollisionScene(build_robot(text, RobotSettings()), Workspace(ground=0.0))
     found = scene.unchecked['collision_geometry']
-    assert found.values['reason'].endswith('3.stl is no number')
+    assert len(found.values['links']) == 1 and '/3.stl)' in found.values['links'][0]
+
+
+def test_a_mesh_that_is_missing_leaves_its_link_alone_unchecked(tmp_path, rng):
+    folder = tmp_path / 'meshes'
+    text = meshes(folder, 'stl', f'file://{folder}')
+    whole = CollisionScene(build_robot(text, RobotSettings()), Workspace(ground=0.0))
+    (folder / '3.stl').unlink()
+    partial = CollisionScene(build_robot(text, RobotSettings()), Workspace(ground=0.0))
+    found = partial.unchecked['collision_geometry']
+    assert select([found], 'links_unreadable') and len(found.values['links']) == 1
+    assert 'Meshes of link_3 (file://' in render(found) and '/3.stl) cannot' in render(found)
+    assert not whole.unchecked.get('collision_geometry')
+
+    def pairs(scene):
+        bodies = [body.name for body in scene.geometry.geometryObjects]
+        return [(bodies[p.first], bodies[p.second]) for p in scene.geometry.collisionPairs]
+
+    kept = [k for k, pair in enumerate(pairs(whole)) if 'link_3_0' not in pair]
+    assert 0 < len(kept) < len(pairs(whole))
+    assert sorted(pairs(partial)) == sorted(pairs(whole)[k] for k in kept)
+    order = [pairs(whole).index(pair) for pair in pairs(partial)]
+    for q in rng.uniform(-2.5, 2.5, (20, 3)):
+        np.testing.assert_array_equal(partial._distances(q), whole._distances(q)[order])
 
 
 def test_designs_keep_meshes_apart(tmp_path):

@@ -7,8 +7,9 @@ import pinocchio
 import pytest
 
 from robotid_ros.core.findings import render, select
-from robotid_ros.core.model import build_robot, CoupledMotorSettings, RobotSettings
+from robotid_ros.core.model import build_robot, CoupledMotorSettings, mass_matrix, RobotSettings
 from robotid_ros.core.model.robot import from_pinocchio, to_pinocchio
+from robotid_ros.core.model.urdf_parsing import root_link
 from robotid_ros.exceptions import ConfigurationError, ModelError, UnknownNameError
 
 from .arms import arm, urdf
@@ -48,6 +49,19 @@ def test_of_one_position_limit_alone_the_other_is_zero_as_parsers_of_urdf_take_i
     k = model.joints[model.getJointId('slide')].idx_q
     assert robot.limits.lower[0] == model.lowerPositionLimit[k] == 0.0
     assert robot.limits.upper[0] == model.upperPositionLimit[k] > 0.0
+
+
+@pytest.mark.parametrize('kind', ['floating', 'planar'])
+def test_a_base_that_floats_at_the_root_stands(kind):
+    loose = f'<link name="world"/><joint name="free" type="{kind}"><parent link="world"/>'
+    loose += f'<child link="{root_link(urdf())}"/></joint>'
+    text = urdf().replace('<link', loose + '<link', 1)
+    robot, plain = (build_robot(each, RobotSettings()) for each in (text, urdf()))
+    assert [each.joints for each in select(robot.warnings, 'base_held')] == [('free',)]
+    assert robot.joints == plain.joints
+    np.testing.assert_array_equal(robot.prior, plain.prior)
+    q = np.full((1, robot.n), 0.3)
+    np.testing.assert_array_equal(*(mass_matrix(r, r.prior, q) for r in (robot, plain)))
 
 
 def test_a_robot_needs_no_name():
