@@ -296,7 +296,12 @@ def main() -> int:
     parser.add_argument('names', nargs='*', metavar='NAME', help=', '.join(BENCHES))
     parser.add_argument('--robots', type=Path, metavar='FOLDER', help='of example-robot-data')
     options = parser.parse_args()
-    names = options.names or [n for n in BENCHES if options.robots or n not in ('arms', 'limit')]
+    foreign = {'arms', 'limit'}
+    names = options.names or [n for n in BENCHES if options.robots or n not in foreign]
+    if unknown := sorted({*names} - {*BENCHES}):
+        parser.error(f'no benchmark {unknown[0]!r}: choose of {", ".join(BENCHES)}')
+    if not options.robots and foreign & {*names}:
+        parser.error('arms and limit need --robots FOLDER, that of example-robot-data')
     global robots
     robots = options.robots
     print('columns: the first independent ones in Pinocchio order, then rotors and friction')
