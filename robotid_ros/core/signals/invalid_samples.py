@@ -136,11 +136,12 @@ def clipped_samples(effort: Array, limit: Array | None = None) -> Mask:
     """Find where efforts (N, n) crowd at their extremes, as clipped, or reach a limit (n,)."""
     found = np.zeros(effort.shape, dtype=bool)
     most = MIN_CLIPPED_SHARE * len(effort)
+    limit = np.full(effort.shape[1], np.inf) if limit is None else limit
     for j, column in enumerate(effort.T):
         for sign in (1.0, -1.0):
             values = sign * column
             largest = values.max(initial=0.0)
-            limited = limit is not None and abs(largest - limit[j]) < LIMIT_TOLERANCE * limit[j]
+            limited = abs(largest - limit[j]) < LIMIT_TOLERANCE * limit[j]
             if largest <= 0.0 or not (limited or np.count_nonzero(values == largest) > most):
                 continue
             levels, counts = np.unique(values[values > 0.0], return_counts=True)
