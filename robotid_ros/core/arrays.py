@@ -35,6 +35,16 @@ def all_within(valid: Mask, reach: int) -> Mask:
     return np.asarray(invalid[last.clip(max=len(valid))] == invalid[first.clip(0)])
 
 
+def column_sizes(A: Array) -> Array:
+    """
+    Return norms of columns (N, b) to divide by; infinite where a column is rounding alone.
+
+    Scaled to the length one, rounding would explain something.
+    """
+    norms = np.linalg.norm(A, axis=0)
+    return np.where(norms > SINGULAR * norms.max(initial=0.0), norms, np.inf)
+
+
 def rms(x: Array) -> float:
     """Return the root mean square, 0 of nothing."""
     return float(np.sqrt(np.mean(x**2))) if x.size else 0.0

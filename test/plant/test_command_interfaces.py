@@ -1,6 +1,5 @@
 """joint_trajectory_controller with position and velocity commands, and with speed scaling."""
 
-
 import numpy as np
 import pytest
 

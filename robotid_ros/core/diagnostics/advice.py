@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pinocchio
 
-from ..arrays import Array
+from ..arrays import Array, column_sizes
 from ..findings import Finding, finding
 from ..model import regressor, Robot
 from ..model.robot import BaseParameters, INERTIAL
@@ -87,7 +87,7 @@ class _Fit:
         return float(pair[:, 0] @ pair[:, 1]) / max(size, 1e-300)
 
     def _left(self, W: Array) -> float:
-        W = W / np.maximum(np.linalg.norm(W, axis=0), 1e-300)
+        W = W / column_sizes(W)
         found = np.linalg.lstsq(W, self._target, rcond=1e-8)[0]
         return float(np.linalg.norm(self._target - W @ found))
 

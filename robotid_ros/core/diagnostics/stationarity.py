@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import Array, rms
+from ..arrays import Array, column_sizes, rms
 from ..findings import Finding, finding
 from ..model.friction import SHRUNK
 from ..model.robot import BaseParameters, Robot
@@ -294,10 +294,10 @@ def friction_jump(robot: Robot, base: BaseParameters, rows: Rows, joint: int) ->
     every, y, time = rows.W[joint][used], rows.Y[joint][used], rows.time[used]
     # Filtered as the effort is, where there is such a column.
     sign = np.sign(np.asarray(rows.dq)[used, joint]) if dry is None else every[:, dry]
-    W, count = every[:, np.abs(every).max(axis=0, initial=0.0) > 0.0], len(y)
-    if count < 2 * JUMP_ROWS + 2 * W.shape[1]:
+    sizes, count = column_sizes(every), len(y)
+    if count < 2 * JUMP_ROWS + 2 * np.isfinite(sizes).sum():
         return None
-    U, s, _ = np.linalg.svd(W / np.linalg.norm(W, axis=0), full_matrices=False)
+    U, s, _ = np.linalg.svd(every / sizes, full_matrices=False)
     U = U[:, s > ROUNDING * s[0]]
     error = y - U @ (U.T @ y)
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from ...exceptions import ConfigurationError, RecordingError
-from ..arrays import Array, DEPENDENT, Mask, ReadOnlyArrays
+from ..arrays import Array, column_sizes, DEPENDENT, Mask, ReadOnlyArrays
 from ..diagnostics.assumptions import data_warnings
 from ..excitation.collision_scene import body_frame, BodyFrame
 from ..findings import Finding, finding, MISREAD, select
@@ -286,9 +286,9 @@ def open_factors(A: Array) -> tuple[Array, Array, Array]:
 
     Returns R (p, r), U (N, r), and the directions (p, p − r) that the rows leave open.
     """
-    size = np.linalg.norm(A, axis=0)
-    scale = np.divide(1.0, size, out=np.ones_like(size), where=size > 0.0)
-    U, s, Vt = np.linalg.svd(A * scale, full_matrices=len(A) < len(size))
+    size = column_sizes(A)
+    scale = np.where(np.isfinite(size), 1.0 / size, 1.0)
+    U, s, Vt = np.linalg.svd(A / size, full_matrices=len(A) < len(size))
     rank = int(np.sum(s > DEPENDENT * s[0]))
     unknown = np.where(np.abs(Vt[rank:]) > OPEN_SHARE, Vt[rank:], 0.0).T
     return scale[:, None] * (Vt[:rank].T / s[:rank]), U[:, :rank], scale[:, None] * unknown

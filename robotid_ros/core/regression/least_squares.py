@@ -6,7 +6,7 @@ import dataclasses
 import numpy as np
 
 from ...exceptions import RecordingError
-from ..arrays import Array, Indices, Mask, ReadOnlyArrays, SINGULAR
+from ..arrays import Array, column_sizes, Indices, Mask, ReadOnlyArrays
 
 # Least singular value that is inverted, of columns of length one, so that nothing overflows.
 TINY = 1e-16
@@ -66,21 +66,14 @@ def instrumental_variables(W: Array, Y: Array, Z: Array) -> Solution:
 
 
 def scaled_least_squares(A: Array, y: Array, tolerance: float = 1e-9) -> Array:
-    """
-    Return the solution of least norm, columns of A (N, b) scaled to the length one.
-
-    A column of rounding, which scaling would turn into one that explains something, counts as 0.
-    """
-    norms = np.linalg.norm(A, axis=0)
-    scale = np.where(norms > SINGULAR * norms.max(initial=0.0), norms, np.inf)
+    """Return the solution of least norm, columns of A (N, b) scaled to the length one."""
+    scale = column_sizes(A)
     return np.asarray(np.linalg.lstsq(A / scale, y, rcond=tolerance)[0] / scale)
 
 
 def project_out(columns: Array, tolerance: float) -> Callable[[Array], Array]:
     """Return the projection of rows (N, …) on the orthogonal complement of columns (N, b)."""
-    norms = np.linalg.norm(columns, axis=0)
-    used = norms > SINGULAR * norms.max(initial=0.0)
-    U, s, _ = np.linalg.svd(columns[:, used] / norms[used], full_matrices=False)
+    U, s, _ = np.linalg.svd(columns / column_sizes(columns), full_matrices=False)
     U = U[:, s > tolerance * s.max(initial=0.0)]
     return lambda x: x - U @ (U.T @ x)
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...exceptions import ControllerError, DivergenceError, RecordingError
-from ..arrays import Array, Indices, Mask
+from ..arrays import Array, column_sizes, Indices, Mask
 from ..excitation.trajectory import Motion, Waypoints
 from ..identification_settings import ReplaySettings
 from ..model.dynamics import inverse_dynamics
@@ -410,8 +410,7 @@ def estimate_a_priori_inertia(replay: ReplayProblem) -> Array:
         y, own, speed, acceleration = (x[valid, j] for x in (tau, predicted, dq, ddq))
         one = np.ones_like(speed)
         columns = np.column_stack([own, acceleration, speed, np.sign(speed), one])
-        scale = np.linalg.norm(columns, axis=0)
-        scale[scale == 0.0] = np.inf  # a column of zeros gets the coefficient 0
+        scale = column_sizes(columns)
         alpha, more = (lsq_linear(columns / scale, y, (low, np.inf)).x / scale)[:2]
         fitted.append(alpha * largest + more)
     return np.maximum(fitted, minimum_damped_inertia(replay))
