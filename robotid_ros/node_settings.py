@@ -111,7 +111,7 @@ class PayloadIdentificationSettings:
 class IdentificationNodeSettings(IdentificationSettings):
     """The estimation, where its files go, and what follows from it."""
 
-    RETIRED = ('live_rate',)
+    RETIRED = (*IdentificationSettings.RETIRED, 'live_rate')
 
     output_dir: str = setting('', "where results go; empty: '<recording>_identified'")
     folders: tuple[str, ...] = setting(

@@ -1,6 +1,7 @@
 """Settings of the group `identification`: how samples become parameters, and what is watched."""
 
 import dataclasses
+from typing import ClassVar
 
 from ..settings import setting
 from .signals.recording import SignalSettings
@@ -9,6 +10,8 @@ from .signals.recording import SignalSettings
 @dataclasses.dataclass(frozen=True)
 class ReplaySettings:
     """Settings of DIDIM and of the output-error methods."""
+
+    RETIRED = ('effort_delay',)
 
     start: str = setting(
         'auto', 'first parameters: regular (every Ia is 1, or every ZZ with regular_zz, the '
@@ -40,10 +43,6 @@ class ReplaySettings:
         'auto', 'auto: midpoint if as good as rk4, else rk4', choices=('auto', 'midpoint', 'rk4')
     )
     step: float = setting(0.001, 'longest integration step', unit='s', minimum=1e-6)
-    effort_delay: float = setting(
-        -1.0, 'updates between a torque and its report; negative: from recorded commands, else 1 '
-        '(ros2_control) or 0', minimum=-1.0, maximum=100.0,
-    )  # fmt: skip
     law: str = setting('', "control law; empty: the recorded controller's")
     rate: float = setting(
         0.0, "update rate of the control law; 0: the recorded controller's", unit='Hz', minimum=0.0
@@ -64,6 +63,8 @@ METHODS = ('auto', 'ols', 'wls', 'mle', 'irls', 'tls', 'iv', *SIMULATED, 'both')
 class IdentificationSettings:
     """Settings of an identification."""
 
+    RETIRED: ClassVar[tuple[str, ...]] = ('essential_ratio', 'significance')
+
     method: str = setting(
         'auto', 'estimator; auto: that of the mixed model, else wls; oe: open-loop position '
         'error; cloe, clie: closed-loop position, torque error; both: wls, with didim beside it',
@@ -82,12 +83,6 @@ class IdentificationSettings:
     essential: bool = setting(True, 'find the essential parameters too')
     essential_sigma: float = setting(
         10.0, 'a parameter is essential when its %σ is below this', unit='%', minimum=0.1
-    )
-    essential_ratio: float = setting(
-        0.0, 'n_σ: or when no %σ exceeds so many times the smallest; 0: not asked', minimum=0.0
-    )
-    significance: float = setting(
-        0.05, 'significance level of the F-test that keeps a parameter', minimum=0.0, maximum=1.0
     )
     prior_spread: float = setting(
         0.2, "least assumed relative error of the URDF's inertias; larger: weaker pull",
@@ -150,15 +145,13 @@ class ContactSettings:
 class DriftSettings:
     """How parameters are followed while the robot works, and when a change is reported."""
 
+    RETIRED = ('significance',)
+
     active: bool = setting(True, 'follow friction, offsets and payload after an identification')
     memory: float = setting(
         30.0, 'time constant of the forgetting', unit='s of motion', minimum=1.0, maximum=3600.0
     )
     tolerance: float = setting(0.01, 'relative change that is ignored', minimum=0.0, maximum=1.0)
-    significance: float = setting(
-        5.0, 'σ from which a change is reported (5: one chance hit in 1.7 million) if later rows '
-        'agree', unit='σ', minimum=2.0, maximum=20.0,
-    )  # fmt: skip
     duration: float = setting(
         6.0, 'how long a change of friction or an offset must last before motion confirms it',
         unit='s', minimum=0.5, maximum=3600.0,

@@ -33,6 +33,8 @@ MARGIN, PRICE = 10.0, 2.0
 CONFIRMED = 0.5
 NONE = 3.0  # parameters are as identified again within so many σ of what is no change
 LEAST = 1e-6  # least standard deviation of what is no change, over its scale: a numerical bound
+# σ from which a change is told if later rows agree: one chance hit in 1.7 million.
+SIGNIFICANT = 5.0
 
 
 class ParameterGroup(NamedTuple):
@@ -161,12 +163,10 @@ class ChangeTests:
     Tests of the followed parameters against a reference.
 
     All values are differences from what was identified, to within σ (m,). A change is none up to a
-    tolerance over the scale of a parameter; those that are told have a significance [σ].
+    tolerance over the scale of a parameter.
     """
 
-    def __init__(
-        self, followed: FollowedParameters, sigma: Array, tolerance: float, significance: float
-    ):
+    def __init__(self, followed: FollowedParameters, sigma: Array, tolerance: float):
         from scipy.special import chdtri, erfc
 
         self.groups = followed.groups
@@ -176,7 +176,7 @@ class ChangeTests:
         self._wide = (WIDE * followed.scale) ** 2
         self._sizes = np.array([len(group.members) for group in self.groups])
         # χ² that chance exceeds as seldom as a normal variable so many σ.
-        self._thresholds = chdtri(self._sizes, erfc(significance / np.sqrt(2.0)))
+        self._thresholds = chdtri(self._sizes, erfc(SIGNIFICANT / np.sqrt(2.0)))
 
     def largest_gain(self, rows: RowSums, noise: Array) -> float:
         """Return what the group explains that explains most, 0 where none is significant."""

@@ -118,8 +118,7 @@ class DriftMonitor:
         # Where parameters start, over what was identified: by the first motion.
         self._start, self._start_sigma = np.zeros(len(followed.columns)), sigma[followed.columns]
         self._unlearned = list(followed.groups)
-        given = self._start_sigma, settings.tolerance, settings.significance
-        self._tests = ChangeTests(followed, *given)
+        self._tests = ChangeTests(followed, self._start_sigma, settings.tolerance)
         self._blocks = 0
         self.changes: dict[ParameterGroup, DriftChange] = {}
         self.last_motion = np.zeros(robot.n, dtype=np.int64)

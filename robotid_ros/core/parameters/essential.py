@@ -12,6 +12,7 @@ from ..regression.estimators import fit
 from ..regression.observation_system import System
 
 Step = tuple[str, float, float, float]
+SIGNIFICANT = 0.05  # level of the F-test that keeps a parameter
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,22 +27,17 @@ class Essential:
 
 
 def find_essential(
-    system: System,
-    start: Estimate,
-    bound: float = 10.0,
-    significance: float = 0.05,
-    method: str = 'wls',
-    ratio: float = 0.0,
+    system: System, start: Estimate, bound: float = 10.0, method: str = 'wls'
 ) -> Essential:
     """
     Drop the parameter with the largest %σ, again and again (Pham and Gautier 1991; STD III).
 
-    It ends when every %σ is below the bound, or below `ratio` times the smallest. A parameter
-    stays when without it, and all dropped before, the residual grows significantly: an F-test
-    against `start`, the estimate of all base parameters. Residuals are correlated in time, so that
-    rows count only as far as they are independent, see `effective_sample_size`.
+    It ends when every %σ is below the bound. A parameter stays when without it, and all dropped
+    before, the residual grows significantly: an F-test against `start`, the estimate of all base
+    parameters. Residuals are correlated in time, so that rows count only as far as they are
+    independent, see `effective_sample_size`.
     """
-    kept, path = backward_elimination(start, bound, significance, ratio)
+    kept, path = backward_elimination(start, bound)
     estimate = start
     if len(kept) < len(start.value):
         fewer = system.select(kept)
@@ -63,7 +59,7 @@ def restrict(start: Estimate, kept: list[int], system: System) -> Estimate:
 
 
 def backward_elimination(
-    start: Estimate, bound: float, significance: float, ratio: float = 0.0
+    start: Estimate, bound: float, significance: float = SIGNIFICANT
 ) -> tuple[list[int], list[Step]]:
     """
     Choose essential parameters from an estimate alone.
@@ -79,8 +75,7 @@ def backward_elimination(
     while len(kept) > 1:
         sigma = np.sqrt(np.maximum(np.diag(covariance), 0.0))
         percent = 100.0 * sigma / np.maximum(np.abs(value), 1e-300)
-        limit = max(bound, ratio * float(percent.min()))
-        free = [k for k, name in enumerate(kept) if name not in held and percent[k] > limit]
+        free = [k for k, name in enumerate(kept) if name not in held and percent[k] > bound]
         if not free:
             break
         place = max(free, key=percent.__getitem__)

@@ -67,10 +67,9 @@ def identify(
     estimate, plain, essential = estimation.estimate, estimation.without_shrunk(), None
     if settings.essential:
         progress('finding the essential parameters')
-        bounds = settings.essential_sigma, settings.significance
-        method, ratio = estimate.method, settings.essential_ratio
-        method = 'wls' if method == MIXED else method
-        essential = find_essential(plain.system, plain.estimate, *bounds, method, ratio)
+        method = 'wls' if estimate.method == MIXED else estimate.method
+        bound = settings.essential_sigma
+        essential = find_essential(plain.system, plain.estimate, bound, method)
         if (penalty := estimation.system.penalty) is not None:
             places = np.flatnonzero(~penalty.shrunk)[essential.indices]
             essential = dataclasses.replace(essential, indices=places)

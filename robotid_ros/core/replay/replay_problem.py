@@ -262,7 +262,7 @@ def make_replay_problem(
     )
     law = make_control_law(controller, robot.joints, robot.drive_gain)
     start, desired = reference_on_grid(recording, law.rate)
-    effort, delay = robot.torques(recording.effort), find_effort_delay(recording, settings)
+    effort, delay = robot.torques(recording.effort), find_effort_delay(recording)
     torque = torque_on_grid(recording, effort, start, len(desired.q), law.rate, delay)
     replay = ReplayProblem(robot, base, law, desired, torque, settings, start=start)
     if samples is None:
@@ -295,15 +295,13 @@ def make_open_loop_problem(
     return dataclasses.replace(problem, method='oe', restart=restart)
 
 
-def find_effort_delay(recording: Recording, settings: ReplaySettings) -> float:
+def find_effort_delay(recording: Recording) -> float:
     """
     Return the updates from a torque to the stamp that reports it, by the recorded commands.
 
     Without commands, hardware under ros2_control reports the torque of the update before, other
     logs that of the update itself.
     """
-    if settings.effort_delay >= 0.0:
-        return settings.effort_delay
     controller, held = recording.controller, hold_delay(recording)
     if controller is None:
         return 0.0

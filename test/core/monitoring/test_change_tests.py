@@ -59,7 +59,7 @@ def test_chance_exceeds_a_threshold_as_often_as_it_says():
 
 def test_parts_agree_where_each_shows_one_value_by_itself():
     followed = SimpleNamespace(groups=GROUPS, columns=np.arange(3), scale=np.ones(3))
-    tests = ChangeTests(followed, np.zeros(3), 0.01, 5.0)
+    tests = ChangeTests(followed, np.zeros(3), 0.01)
     rng, noise = np.random.default_rng(4), np.ones(1)
 
     def part(*change):

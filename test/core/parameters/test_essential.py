@@ -127,14 +127,6 @@ def test_a_significant_parameter_stays_though_its_sigma_is_large():
     assert path[0][3] < 0.01
 
 
-def test_ratio_to_the_smallest_sigma_bounds_too():
-    found = fit(system(values=(*LARGE, 0.05), rows=400))
-    percent = found.relative_sigma
-    spread = percent.max() / percent.min()
-    assert backward_elimination(found, 0.1, 0.0, ratio=1.01 * spread)[0] == [0, 1, 2, 3]
-    assert backward_elimination(found, 0.1, 0.0, ratio=0.99 * spread)[0] == [0, 1, 2]
-
-
 def test_correlated_rows_count_less():
     white = effective_sample_size(fit(system(rows=4000)))
     correlated = effective_sample_size(fit(system(correlated=True, rows=4000)))

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.excitation.trajectory import Trajectory, Waypoints
-from robotid_ros.core.identification_settings import ReplaySettings
 from robotid_ros.core.replay.replay_problem import (
     bandwidth,
     find_effort_delay,
@@ -126,9 +125,8 @@ def test_delay_of_the_efforts_shows_in_the_commands(held):
         reference=reference,
         controller=Controller('c', kind, 500.0, ('j',), ('effort',)),
     )
-    assert find_effort_delay(recording, ReplaySettings()) == pytest.approx(held)
-    assert find_effort_delay(recording, ReplaySettings(effort_delay=3.0)) == 3.0
+    assert find_effort_delay(recording) == pytest.approx(held)
     silent = dataclasses.replace(recording, reference=None)
-    assert find_effort_delay(silent, ReplaySettings()) == 1.0
+    assert find_effort_delay(silent) == 1.0
     log = dataclasses.replace(recording.controller, type='cascade')
-    assert find_effort_delay(dataclasses.replace(silent, controller=log), ReplaySettings()) == 0.0
+    assert find_effort_delay(dataclasses.replace(silent, controller=log)) == 0.0
