@@ -7,6 +7,7 @@ import sys
 from hypothesis import HealthCheck, settings
 from loopback import LOOPBACK
 import pytest
+import yaml
 
 from robotid_ros.core.findings import Finding, render
 from robotid_ros.nodes.demo.node_processes import claim_domain, release_domain
@@ -17,6 +18,8 @@ PATIENT = {'deadline': None, 'suppress_health_check': [HealthCheck.too_slow]}
 settings.register_profile('same', derandomize=True, **PATIENT)
 settings.register_profile('explore', print_blob=True, **PATIENT)
 settings.load_profile(os.environ.get('HYPOTHESIS_PROFILE', 'same'))
+# Tests read parameters.yaml hundreds of times: in C, as the package does.
+yaml.SafeLoader, yaml.SafeDumper = yaml.CSafeLoader, yaml.CSafeDumper
 # Whoever else is on the network is not part of any test.
 os.environ.update(LOOPBACK)
 

@@ -190,14 +190,12 @@ def explain_losses(model: IdentifiedModel, kept: Set[str]) -> list[str]:
         return found
     offsets, differ = list[str](), dict[bool, list[str]]()
     for name, each in model.plain_friction.items():
-        force, _ = _units(robot, name)
         if name not in robot.joints and COUPLINGS not in kept:
             continue
         if each.offset and OFFSETS not in kept:
-            offsets.append(f'{name} {each.offset:.4g} {force}')
+            offsets.append(f'{name} {each.offset:.4g} {_unit(robot, name)}')
         if not each.exact:
-            size = f'{100 * each.relative:.2g} % ({each.rms:.2g} {force})'
-            differ.setdefault(each.recorded, []).append(f'{name} {size}')
+            differ.setdefault(each.recorded, []).append(f'{name} {_size(robot, name, each)}')
     for recorded, rows in differ.items():
         found.append(
             'viscous and Coulomb friction and offset stand for other laws of friction; RMS '
@@ -231,12 +229,14 @@ def friction_terms(robot: Robot, joint: int) -> list[str]:
 
 def describe_difference(robot: Robot, drive: str, plain: PlainFriction) -> str:
     """Say how far plain friction is from what it stands for, and at which speeds."""
-    force, _ = _units(robot, drive)
-    size = f'{100 * plain.relative:.2g} % ({plain.rms:.2g} {force})'
-    return f'{size} RMS {_SPEEDS[plain.recorded]}'
+    return f'{_size(robot, drive, plain)} RMS {_SPEEDS[plain.recorded]}'
 
 
-def _units(robot: Robot, drive: str) -> tuple[str, str]:
-    """Return the units of dry and of viscous friction."""
+def _size(robot: Robot, drive: str, plain: PlainFriction) -> str:
+    return f'{100 * plain.relative:.2g} % ({plain.rms:.2g} {_unit(robot, drive)})'
+
+
+def _unit(robot: Robot, drive: str) -> str:
+    """Return the unit of dry friction."""
     linear = drive in robot.joints and robot.prismatic[robot.joints.index(drive)]
-    return ('N', 'N·s/m') if linear else ('N·m', 'N·m·s/rad')
+    return 'N' if linear else 'N·m'
