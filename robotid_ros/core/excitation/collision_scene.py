@@ -451,8 +451,13 @@ class CollisionScene:
 
     def is_free(self, q: Array) -> bool:
         """Return whether all configurations (N, n) keep the smallest distance."""
-        parts = np.array_split(self._model_order(q), 1 + len(q) // FREE_PART)
-        return all((self._bounded(part, 0.0)[0] >= 0.0).all() for part in parts)
+        parts = np.array_split(q, 1 + len(q) // FREE_PART)
+        return all(self.are_free(part).all() for part in parts)
+
+    def are_free(self, q: Array) -> Mask:
+        """Return which configurations (N, n) keep the smallest distance, (N,)."""
+        least, _ = self._bounded(self._model_order(q), 0.0)
+        return np.all(least >= 0.0, axis=1)
 
     def penalty(self, q: Array) -> tuple[float, Array]:
         """

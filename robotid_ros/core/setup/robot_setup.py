@@ -74,11 +74,11 @@ def find_start(
         )
     for most in (HELD_SHARE, 1.0):
         asked = np.flatnonzero(largest <= most)
-        free = np.array([k for k in asked if scene.is_free(poses[k : k + 1])], dtype=int)
+        free = asked[scene.are_free(poses[asked])]
         if free.size:
             break
     else:
-        closest = np.array([scene.clearances(q[None])[0] for q in poses[held][:MEASURED]])
+        closest = scene.clearances(poses[held][:MEASURED])
         pair = scene.geometry.collisionPairs[int(np.argmax((closest < 0.0).mean(axis=0)))]
         names = [str(scene.geometry.geometryObjects[k].name) for k in (pair.first, pair.second)]
         raise TrajectoryError(
@@ -104,9 +104,8 @@ def _room(robot: Robot, scene: CollisionScene, limits: Limits, pose: Array, widt
     """Return the share of random moves of all joints that end where the robot may be."""
     moves = np.random.default_rng(1).uniform(-1.0, 1.0, (MOVES, robot.n)) * width
     ends = pose + np.concatenate([reach * moves for reach in REACHES])
-    held = np.asarray(_effort_shares(robot, limits, ends).max(axis=1) <= 1.0)
-    free = (ok and scene.is_free(q[None]) for ok, q in zip(held, ends, strict=True))
-    return sum(free) / len(ends)
+    held = _effort_shares(robot, limits, ends).max(axis=1) <= 1.0
+    return float(scene.are_free(ends[held]).sum()) / len(ends)
 
 
 def place_robot(

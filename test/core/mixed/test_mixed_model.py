@@ -1,6 +1,7 @@
 """What a mixed model opens, and what it then predicts of other motion."""
 
 import dataclasses
+from functools import cache
 
 import numpy as np
 import pytest
@@ -58,6 +59,12 @@ def recorded(friction=coulomb, seed=0, noise=NOISE, seconds=40.0, scale=1.0):
     return Recording(ROBOT.joints, time, q, tau)
 
 
+@cache
+def identified(friction=coulomb, plain=False):
+    """Identify once what several tests look at."""
+    return identify(recorded(friction), ROBOT, PLAIN if plain else SETTINGS)
+
+
 def residual(found, recording, settings):
     chi = basic_solution(found.base, found.estimate.value)
     return validate(recording, found.robot, chi, settings).total_residual()
@@ -79,13 +86,13 @@ def test_where_friction_is_plain_the_truth_is_found():
 
 @pytest.mark.parametrize('seed', range(3))
 def test_where_friction_is_plain_nothing_opens(seed):
-    assert not opened(identify(recorded(seed=seed), ROBOT, SETTINGS))
+    assert not opened(identify(recorded(seed=seed), ROBOT, SETTINGS) if seed else identified())
 
 
 @pytest.mark.parametrize('friction', [stribeck, by_load, presliding])
 def test_friction_of_another_law_predicts_other_motion_better(friction):
-    recording, other = recorded(friction), recorded(friction, seed=5)
-    mixed, plain = (identify(recording, ROBOT, settings) for settings in (SETTINGS, PLAIN))
+    other = recorded(friction, seed=5)
+    mixed, plain = (identified(friction, plain) for plain in (False, True))
     assert opened(mixed)
     ours, theirs = residual(mixed, other, SETTINGS), residual(plain, other, SETTINGS)
     assert ours < 0.75 * theirs
@@ -125,17 +132,17 @@ def test_a_joint_that_stands_still_spoils_nothing():
 
 
 def test_the_same_data_give_the_same_result():
-    one, two = (identify(recorded(stribeck), ROBOT, SETTINGS) for _ in range(2))
+    one, two = identified(stribeck), identify(recorded(stribeck), ROBOT, SETTINGS)
     assert one.mixed.describe() == two.mixed.describe()
     np.testing.assert_array_equal(one.estimate.value, two.estimate.value)
     np.testing.assert_array_equal(one.estimate.covariance, two.estimate.covariance)
 
 
 def test_what_is_configured_stays_plain():
-    recording = recorded(stribeck)
     terms = {'friction': {'default': ('viscous', 'coulomb', 'offset')}}
-    configured = identify(recording, build_robot(URDF, RobotSettings(**terms)), SETTINGS)
-    plain = identify(recording, ROBOT, PLAIN)
+    given = build_robot(URDF, RobotSettings(**terms))
+    configured = identify(recorded(stribeck), given, SETTINGS)
+    plain = identified(stribeck, plain=True)
     assert not SHRUNK & {name[:-1] for name in configured.estimate.names}
     assert plain.mixed is None and configured.method == plain.method == 'wls'
     np.testing.assert_allclose(configured.estimate.value, plain.estimate.value)
@@ -167,7 +174,7 @@ def test_efforts_without_gravity_are_noticed():
     found = identify(lifted, ROBOT, SETTINGS)
     assert found.robot.effort_kind == 'without_gravity' and not found.robot.gravity.any()
     assert select(found.findings, 'no_gravity')
-    assert identify(recording, ROBOT, SETTINGS).robot.gravity.any()
+    assert identified().robot.gravity.any()
 
 
 def test_a_delay_is_removed_only_where_the_choice_shows_it():
