@@ -7,6 +7,7 @@ attributes, never on its text: the type is its code.
 """
 
 from collections.abc import Iterable, Sequence
+import errno
 
 MOST_NAMES, FEW = 40, 8  # of a list of names in a sentence; FEW are a line or two
 
@@ -24,7 +25,8 @@ def use_one_of(name: str, valid: Iterable[str]) -> str:
     known, lower = {each.casefold(): each for each in valid}, name.casefold()
     nearest = difflib.get_close_matches(lower, known, 1)
     nearest = nearest or [each for each in known if lower and each.startswith(lower)]
-    every = f'use one of {shortened([*known.values()])}'
+    named = [each or "''" for each in known.values()]
+    every = f'use one of {shortened(named)}'
     hint = f"did you mean '{known[nearest[0]]}'?" if nearest else every
     return f'{hint} ({every})' if nearest and len(known) <= FEW else hint
 
@@ -32,6 +34,20 @@ def use_one_of(name: str, valid: Iterable[str]) -> str:
 def reason_of(error: BaseException) -> str:
     """Return on one line what an error of a library says, or its type where it says nothing."""
     return ' '.join(str(error).split()).rstrip('.') or type(error).__name__
+
+
+# What to do about errors of the system.
+REMEDIES = {
+    'free some space, or name another place': (errno.ENOSPC, errno.EDQUOT, errno.EFBIG),
+    'change its rights, or name another one': (errno.EACCES, errno.EPERM, errno.EROFS),
+    'allow more open files (ulimit -n)': (errno.EMFILE, errno.ENFILE),
+}
+
+
+def reason_of_system(error: OSError) -> str:
+    """Return what the system says of a file, with the remedy where there is one."""
+    remedies = [text for text, codes in REMEDIES.items() if error.errno in codes]
+    return '; '.join([(error.strerror or str(error)).lower(), *remedies])
 
 
 class RobotIdError(Exception):

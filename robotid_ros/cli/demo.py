@@ -13,6 +13,7 @@ and with the proposed gains.
 
 import argparse
 from dataclasses import replace
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 # Longest session [s]: several times what one takes on a machine with other work.
 TIME_LIMIT = 900.0
+LAST_DOMAIN = 232  # that has ports
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -69,6 +71,9 @@ def expect_ros(what: str) -> None:
         raise RobotIdError(
             f'{what} needs ROS 2 ({error}): source its setup.bash, or run make demo'
         ) from error
+    domain = os.environ.get('ROS_DOMAIN_ID', '')
+    if domain.isdigit() and int(domain) > LAST_DOMAIN:  # Fast DDS would end this process
+        raise RobotIdError(f'ROS_DOMAIN_ID is {domain}: set one from 0 to {LAST_DOMAIN}')
 
 
 def find_config(name: str) -> Path:

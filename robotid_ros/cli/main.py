@@ -21,7 +21,7 @@ import warnings
 
 from .. import __version__
 from ..entry import limit_blas_threads
-from ..exceptions import RobotIdError, use_one_of
+from ..exceptions import reason_of_system, RobotIdError, use_one_of
 from .shared_options import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_USAGE
 from .terminal import print_error, print_json, ProgressBar
 
@@ -223,11 +223,13 @@ def _sentence(error: Exception, args: argparse.Namespace) -> str:
     """Say what went wrong, with the remedy where it is known."""
     if isinstance(error, RobotIdError):
         return str(error)
+    if isinstance(error, FileNotFoundError) and not error.filename:  # of os.getcwd alone
+        return 'the folder that this shell is in was removed: change to another one'
     if isinstance(error, OSError) and error.errno:
         where = f"'{error.filename}'" if error.filename else 'the output'
         if not error.filename:
             _discard_output()
-        return f'cannot read or write {where}: {(error.strerror or str(error)).lower()}'
+        return f'cannot read or write {where}: {reason_of_system(error)}'
     if isinstance(error, MemoryError):
         return 'there is not enough memory: choose a part with --from and --to'
     files = ', '.join(f"'{word}'" for word in _files(vars(args)))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 import contextlib
+import errno
 import itertools
 import os
 from pathlib import Path
@@ -11,7 +12,7 @@ import stat
 import tempfile
 from typing import BinaryIO
 
-from ..exceptions import FileError
+from ..exceptions import FileError, reason_of_system
 
 # What Git keeps in a clone in place of a large file, until it is asked for that.
 LFS_POINTER = b'version https://git-lfs'
@@ -115,8 +116,8 @@ def file_errors(path: str | Path) -> Iterator[None]:
     except FileExistsError as error:
         raise FileError(f"'{path}' exists already: choose another name or remove it") from error
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise FileError(f"cannot access '{path}': {reason}{nearest_file(path)}") from error
+        hint = nearest_file(path) if error.errno in (errno.ENOENT, errno.ELOOP) else ''
+        raise FileError(f"cannot access '{path}': {reason_of_system(error)}{hint}") from error
 
 
 def nearest_file(path: str | Path) -> str:

@@ -450,4 +450,8 @@ def read_results(path: str | Path) -> Results:
         # Of other parameters that were in this folder before, it says nothing.
         fits = verified is not None and verified.results == values['created']
         values['verification'] = verified if fits else None
-        return from_plain(Results, values)
+        results = from_plain(Results, values)
+        for entry in (*results.base, *results.standard):
+            if not math.isfinite(entry.value):
+                raise ValueError(f'{entry.name} is {entry.value}')
+        return results

@@ -57,6 +57,8 @@ def read_description(path: str | Path, arguments: Mapping[str, str] = NO_ARGUMEN
         reason = ' '.join(str(cause).split()) or type(cause).__name__
         if isinstance(cause, OSError) and cause.filename:
             reason = f"there is no '{cause.filename}'"
+        elif isinstance(cause, RecursionError):
+            reason = 'a file includes itself, or a macro calls itself, without an end'
         taken = [f'{name}:={value}' for name, value in {**defaults, **arguments}.items()]
         others = f', or give other arguments than {shortened(taken, FEW)}' if taken else ''
         raise ModelError(

@@ -146,7 +146,7 @@ def test_a_full_disk_is_one_sentence(run, bag, tmp_path):
     if subprocess.run(mount, capture_output=True).returncode:
         pytest.skip('no small disk can be mounted here')
     try:
-        sentence(run('identify', bag, '-o', folder), 'no space left')
+        sentence(run('identify', bag, '-o', folder), 'no space left on device; free some')
         assert not [f for f in folder.iterdir() if f.name.startswith('.')]
     finally:
         subprocess.run(['umount', '-l', str(folder)], check=True)
@@ -321,11 +321,14 @@ def test_what_cannot_be_written_is_said_before_the_work(run, bag, tmp_path):
         sentence(run('design', config, *options), words)
 
 
+FULL = 'no space left on device; free some space, or name another place'
+
+
 @pytest.mark.parametrize(
     ('redirection', 'code', 'words'),
     [
         ('| head -n 1', 0, ''),
-        ('> /dev/full', 1, 'robotid: cannot read or write the output: no space left on device'),
+        ('> /dev/full', 1, f'robotid: cannot read or write the output: {FULL}'),
         ('>&-', 0, ''),
         ('2>&- | head -n 1', 0, ''),
     ],

@@ -1,5 +1,6 @@
 """Wrong uses, a line each: one sentence with the remedy, an exit code, and no file touched."""
 
+import os
 from pathlib import Path
 import re
 import shlex
@@ -29,6 +30,25 @@ CONFIGURATIONS = {
     'frame': '}\n    excitation: {workspace: {frame: tol0}}',
     'choice': '}\n    excitation: {criterion: best}',
     'length': '}\n    excitation: {start: [0.0]}',
+    'ratio': ', couplings: {wrist: {ratios: [1.0]}}}',
+    'gravity': ', gravity: [0.0, -9.81]}',
+    'locked': ', locked: {joint_7: 0.0}}',
+    'both': ', joints: [joint_1, joint_2], locked: {joint_2: 0.1}}',
+    'mass': ', mass: 1e999}',
+    'spring': ', elastic: {joints: [joint_9]}}',
+    'room': ', lower: [1.0, 1.0], upper: [0.0, 0.0]}',
+    'unit': '}\n    excitation: {period: 5 s}',
+    'python': '}\n    excitation: {period: !!python/object/apply:os.getpid []}',
+    'start': '}\n    excitation: {start: [.nan, 0.0]}',
+    'yes': '}\n    excitation: {periods: yes}',
+    'part': '}\n    excitation: {periods: 2.5}',
+    'margin': '}\n    excitation: {margins: {velocity: -1.0}}',
+    'order': '}\n    excitation: {order: 500}',
+    'pair': '}\n    excitation: {workspace: {ignored_pairs: [a/b]}}',
+    'flat': '}\n    excitation: {workspace: {obstacles: {t: {shape: box, size: [1.0, 1.0]}}}}',
+    'drive': '}\n    simulation: {command_interface: torque}',
+    'loop': '}\n    simulation: {gains: {joint_1: {p: strong}}}',
+    'fault': '}\n    simulation: {fault: {kind: explode}}',
 }
 # Descriptions with one thing replaced.
 DESCRIPTIONS = {
@@ -42,6 +62,11 @@ DESCRIPTIONS = {
     'effort': ('effort="40.0"', 'effort="forty"'),
     'double': ('joint name="joint_2"', 'joint name="joint_1"'),
     'table': ('</robot>', '<link name="table"/></robot>'),
+    'floats': ('joint name="joint_2" type="revolute"', 'joint name="joint_2" type="floating"'),
+    'ball': ('type="revolute"', 'type="spherical"'),
+    'axis': ('<axis xyz="0 0 1"', '<axis xyz="0 0"'),
+    'child': ('<child link="link_2"', '<child link="link_1"'),
+    'entity': ('<robot', '<!DOCTYPE r [<!ENTITY a "b">]><robot x="&c;"'),
     'closed': (
         '</robot>',
         '<joint name="j" type="fixed"><parent link="link_2"/>'
@@ -50,6 +75,19 @@ DESCRIPTIONS = {
 }
 RAW = bytes(range(256)) * 8
 XACRO = '<robot xmlns:xacro="http://ros.org/wiki/xacro" name="$(arg x)">'
+# Contents of xacros that it refuses.
+XACROS = {
+    'zero': '${1/0}',
+    'undefined': '${foo}',
+    'syntax': '${1+}',
+    'opens': '${open("/etc/passwd").read()}',
+    'calls': '<xacro:macro name="m"><xacro:m/></xacro:macro><xacro:m/>',
+    'itself': '<xacro:include filename="itself.xacro"/>',
+    'lacks': '<xacro:macro name="m" params="a"/><xacro:m/>',
+    'yaml': '${xacro.load_yaml("nowhere.yaml")}',
+    'environment': '$(env NOWHERE_AT_ALL)',
+    'perhaps': '<xacro:if value="perhaps"/>',
+}
 COLUMNS = 'joint_1_position,joint_2_position'
 EFFORTS = 'joint_1_effort,joint_2_effort'
 NEAR_URDF = "no such file or directory; did you mean 'arm.urdf'?"
@@ -271,6 +309,62 @@ init closed.urdf | a tree without a loop
 init table.urdf | (base_link, table)
 init arm.urdf -o new.txt | let its name end in .yaml
 init arm.urdf -o new.yaml --mass 5 | leave it out
+identify log.csv -c ratio.yaml | needs one ratio per joint (2)
+identify log.csv -c gravity.yaml | must have three numbers
+identify log.csv -c locked.yaml | did you mean 'joint_2'?
+identify log.csv -c both.yaml | take it out of one list
+identify log.csv -c mass.yaml | 'robot.mass' must be finite
+identify log.csv -c arm.yaml --part 0:0.5 --from 1 | give either --part
+identify log.csv -c arm.yaml --part 0:0 | write 0:0.5 for the first half
+identify log.csv -c arm.yaml --part nan:1 | write 0:0.5 for the first half
+identify log.csv -c pipe.csv | is a device or a pipe
+identify pipe.csv -c arm.yaml | is a device or a pipe
+identify log.csv --urdf pipe.csv | is a device or a pipe
+identify /dev/zero -c arm.yaml | is a device or a pipe
+identify log.csv --urdf /dev/zero | is a device or a pipe
+identify - -c arm.yaml | give a rosbag2 folder or file
+identify six.csv -c arm.yaml | name those that count
+identify untimed.csv -c arm.yaml | or give the rate in Hz with --rate
+identify nan.csv -c arm.yaml | has no effort of any joint
+identify half.npz -c arm.yaml | copy or export it again
+identify folder.csv -c arm.yaml | give another folder
+identify data -c arm.yaml --method commands | download the episodes
+identify log.csv --urdf floats.urdf | make it fixed
+identify log.csv --urdf ball.urdf | make it one of revolute
+identify log.csv --urdf axis.urdf | it must be three numbers
+identify log.csv --urdf child.urdf | a tree without a loop
+identify log.csv --urdf entity.urdf | repair it
+validate six.csv --parameters lost | {NO_PARAMETERS}
+design spring.yaml | did you mean 'joint_2'?
+design room.yaml | correct lower and upper
+design unit.yaml | must be of type float, not '5 s'
+design python.yaml | correct it, or give another file
+design start.yaml | must be a number, not NaN
+design yes.yaml | must be of type int, not True
+design part.yaml | must be of type int, not 2.5
+design margin.yaml | it must be at least 0.0
+design order.yaml | it must be at most 100
+design pair.yaml | is not a pair 'link_a/link_b'
+design flat.yaml | needs 3 finite numbers
+design alias.yaml | write out what the alias *a stands for
+design deep.yaml | it is nested too deeply
+design latin.yaml | {NO_TEXT}
+design open.yaml | is not valid YAML
+design empty.urdf | it must hold '/**:'
+demo drive.yaml | use one of effort, velocity, position
+demo loop.yaml | must be of type float, not 'strong'
+demo fault.yaml | use one of '', stale_joint_states
+init zero.xacro | (division by zero): correct it
+init undefined.xacro | name 'foo' is not defined
+init syntax.xacro | invalid syntax
+init opens.xacro | name 'open' is not defined
+init calls.xacro | a macro calls itself
+init itself.xacro | a file includes itself
+init lacks.xacro | Undefined parameters [a]
+init yaml.xacro | there is no 'nowhere.yaml'
+init environment.xacro | 'NOWHERE_AT_ALL' is not set
+init perhaps.xacro | is not a boolean expression
+live arm.yaml --port 80x | must be a whole number
 """.strip().splitlines()
 
 
@@ -288,6 +382,7 @@ def folder(tmp_path_factory):
         ('noeffort', COLUMNS, [1, 1, 1]),
         ('one', COLUMNS[:16], [1, 1]),
         ('huge', f'{COLUMNS},{EFFORTS}', [1, *[1e300] * 4]),
+        ('nan', f'{COLUMNS},{EFFORTS}', [1, 1, 1, np.nan, np.nan]),
     ):
         np.savetxt(
             folder / f'{name}.csv', table[:, : len(scale)] * scale, delimiter=',', comments='',
@@ -323,6 +418,13 @@ def folder(tmp_path_factory):
             for kind in ('csv', 'mcap', 'urdf')
         },
         'words.csv': 'a,b\nx,y\n',
+        **{
+            f'{k}.xacro': f'{XACRO}{x}</robot>'.replace('$(arg x)', 'x') for k, x in XACROS.items()
+        },
+        'alias.yaml': 'a: &a [x, x]\nb: [*a, *a]\n',
+        'deep.yaml': '[' * 5000,
+        'open.yaml': HEAD,
+        'data/meta/info.json': '{"codebase_version": "v2.1", ',
         'kept/parameters.yaml': 'a: 1\n',
     }
     for name, file in {'gone': 'gone.xml', 'package': '$(find nowhere)/x.xml'}.items():
@@ -331,6 +433,21 @@ def folder(tmp_path_factory):
     same = np.column_stack([table[:, :3], table[:, 1:3]])
     head = f'time,{COLUMNS},{EFFORTS}'
     np.savetxt(folder / 'same.csv', same, delimiter=',', comments='', header=head)
+    quantities = ('position', 'effort')
+    head = ','.join(f'a{k}_{quantity}' for quantity in quantities for k in range(6))
+    six = np.column_stack([time, *[table[:, 1]] * 6, *[table[:, 3]] * 6])
+    for name, rows, names in (
+        ('six', six, f'time,{head}'),
+        ('untimed', table[:, 1:], f'{COLUMNS},{EFFORTS}'),
+    ):
+        np.savetxt(folder / f'{name}.csv', rows, delimiter=',', comments='', header=names)
+    np.savez(folder / 'half.npz', time=time, position=table[:, 1:3], effort=table[:, 3:])
+    whole = (folder / 'half.npz').read_bytes()
+    (folder / 'half.npz').write_bytes(whole[: len(whole) // 2])
+    (folder / 'latin.yaml').write_bytes(f'{HEAD}, name: Größe}}\n'.encode('latin-1'))
+    os.mkfifo(folder / 'pipe.csv')
+    (folder / 'folder.csv').mkdir()
+    (folder / 'data' / 'meta').mkdir(parents=True)
     (folder / 'zero.mat').write_bytes(bytes(1 << 16))
     (folder / 'loop.csv').symlink_to('loop.csv')
     with zipfile.ZipFile(folder / 'log.zip', 'w') as archive:
@@ -368,4 +485,4 @@ def test_a_wrong_use_is_one_sentence_with_the_remedy(folder, monkeypatch, capfd,
 
 
 def test_there_are_enough_of_them():
-    assert len(set(WRONG_USES)) >= 208
+    assert len(set(WRONG_USES)) >= 264

@@ -152,10 +152,9 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
     values = Values()
     for quantity in (*FIELDS, *wanted):
         own = places.get(quantity, {})
-        # Times 1.0: counts that are integers get a unit, too.
-        values[quantity] = 1.0 * np.column_stack(
-            [content.get(own.get(j, ''), missed) for j in joints]
-        )
+        # Times 1.0: counts that are integers get a unit, too. Infinity is no measured value.
+        table_of = 1.0 * np.column_stack([content.get(own.get(j, ''), missed) for j in joints])
+        values[quantity] = np.where(np.isfinite(table_of), table_of, math.nan)
     alternatives = found['effort'].others if 'effort' in automatic else ()
     for other in () if np.nan_to_num(values['effort']).any() else alternatives:
         with contextlib.suppress(RecordingError):  # of other joints

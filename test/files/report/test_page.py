@@ -84,6 +84,7 @@ def test_other_files_are_refused(tmp_path, text, sentence):
         lambda values: values['quality']['joints']['shoulder'].update(rows_used='all'),
         lambda values: values['quality']['joints'].update({'el<bow': 3}),
         lambda values: values['frames'].update(shoulder=[[1.0, None]]),
+        lambda values: values['base'][0].update(value=float('nan')),
     ],
 )
 def test_figures_that_are_none_are_refused(tmp_path, results, damage):
