@@ -16,7 +16,7 @@ NAMED = {
         ('motors of couplings drive one joint alone',
          '(joint, k, drive.ratios[joint] * values)', '(joint, k, values)'),
         ('mimicked joints do not load their driver',
-         'jacobian[joint, driver] * torques', 'torques'),
+         'ratio * torques', 'torques'),
     ),
     'parameters/physical_consistency': (
         ('impossible bodies',

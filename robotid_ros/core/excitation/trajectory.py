@@ -278,7 +278,9 @@ class Waypoints:
         """Interpolate as the controller does, at times (N,) within [0, duration]."""
         index = np.clip(np.searchsorted(self.time, t, side='right') - 1, 0, len(self.time) - 2)
         h, c = np.diff(self.time), self.segments()
-        powers = ((t - self.time[index]) / h[index]) ** np.arange(6)[:, None]
+        powers = np.ones((6, len(t)))
+        powers[1:] = (t - self.time[index]) / h[index]
+        np.multiply.accumulate(powers, out=powers)
         each = [change @ c / h[:, None, None] ** k for k, change in enumerate(DERIVATIVES)]
         values = np.einsum('pi,ipj->ij', powers, np.concatenate(each, axis=2)[index])
         return Motion(*np.split(values, 3, axis=1))

@@ -50,8 +50,8 @@ def path_columns(robot: Robot, q: Array, dq: Array) -> Iterator[tuple[int, int, 
     """Yield joint, column and values (N,) of friction that remembers the path of q, dq (N, n)."""
     for drive in robot.transmissions:
         path = tuple(each for each in drive.terms if each[1].kind.of_path is not None)
-        along = drive._replace(terms=path)
-        yield from drive_columns([along], q, dq, successive=True)
+        if path:
+            yield from drive_columns([drive._replace(terms=path)], q, dq, successive=True)
 
 
 def friction(
@@ -131,6 +131,8 @@ def _fill_inertial(
     own, values = place[bodies], None if chi is None else np.asarray(chi)[bodies]
     if not (own >= 0).any():
         return
+    # How fast each joint moves with those that drive it.
+    drivers = [[(j, ratio) for j, ratio in enumerate(row) if ratio] for row in jacobian.tolist()]
     if robot.followers:
         q, dq, ddq = robot.link_positions(q), dq @ jacobian.T, ddq @ jacobian.T
     q, dq, ddq = (x[:, order] for x in (q, dq, ddq))
@@ -143,8 +145,8 @@ def _fill_inertial(
                 part.fill(k, rows[joint])
                 continue
             part.fill(k, torques)
-            for driver in np.flatnonzero(jacobian[joint]):  # W = Gᵀ W(G q)
-                rows[driver] += jacobian[joint, driver] * torques
+            for driver, ratio in drivers[joint]:  # W = Gᵀ W(G q)
+                rows[driver] += ratio * torques
 
 
 def _link_torques(robot: Robot, chi: Array, q: Array, dq: Array, ddq: Array) -> Array:

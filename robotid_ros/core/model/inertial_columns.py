@@ -71,12 +71,11 @@ class LinkColumns:
         self.state = memory[12:].reshape(3, -1, size), memory[:12]
         self.state[0][2, 0 if joint.slides else -1] = 1.0
         # Each with its wrenches: torques of inertias, both of first moments, forces of the mass.
-        ends = np.cumsum([part.size // 12 for part in parts])
-        each = np.split(wrenches[: ends[-1]], ends[:-1])
-        self._parts = [
-            (part.reshape(-1, 12), wrench.reshape(*part.shape[:-1], size))
-            for part, wrench in zip(parts, each, strict=True)
-        ]
+        self._parts, end = list[tuple[Array, Array]](), 0
+        for part in parts:
+            start, end = end, end + part.size // 12
+            own = wrenches[start:end].reshape(*part.shape[:-1], size)
+            self._parts.append((part.reshape(-1, 12), own))
 
     def move(self, parent: tuple[Array, Array], motion: Array, scratch: Array) -> None:
         """Take the link to a block of its joint's motion (3, N), after its parent."""
@@ -113,7 +112,8 @@ class LinkColumns:
         for k, first in enumerate((6, 9, 11)):
             np.multiply(spin[k], spin[k:], out=features[first : first + 3 - k])
         for part, wrench in self._parts:
-            np.matmul(part, features, out=wrench.reshape(-1, len(q)))
+            if len(part):
+                np.matmul(part, features, out=wrench.reshape(-1, len(q)))
 
     def fill(self, place: int, out: Array) -> None:
         """Write the wanted columns (c, N) of the joint at a place of the chain."""
@@ -128,9 +128,12 @@ class LinkColumns:
             return
         # Its s_v and s_ω.
         pair = self.state[0][:, m - 1 - place : m + 4 + place : 2 * place + 4, :count]
-        np.einsum('ckb,kb->cb', turning, pair[:, 1], out=out[:first])
-        np.einsum('cskb,ksb->cb', both, pair, out=out[first:last])
-        np.einsum('ckb,kb->cb', sliding, pair[:, 0], out=out[last:])
+        if len(turning):
+            np.einsum('ckb,kb->cb', turning, pair[:, 1], out=out[:first])
+        if len(both):
+            np.einsum('cskb,ksb->cb', both, pair, out=out[first:last])
+        if len(sliding):
+            np.einsum('ckb,kb->cb', sliding, pair[:, 0], out=out[last:])
 
 
 def inertial_columns(
@@ -148,11 +151,12 @@ def inertial_columns(
     """
     joints, parts = _joints(model), list[list[Array]]()
     for number, joint in enumerate(joints):
-        wrenches, own = joint.wrenches, wanted[number]
-        if values is not None:  # of one column, which turns and slides
-            wrenches, own = np.zeros_like(wrenches), np.arange(10) == MOMENTS.start
-            wrenches[MOMENTS.start] = np.tensordot(values[number], joint.wrenches, 1)
-        turning, both, sliding = (wrenches[k][own[k]] for k in (INERTIAS, MOMENTS, MASS))
+        if values is None:
+            columns = (INERTIAS, MOMENTS, MASS)
+            turning, both, sliding = (joint.wrenches[k][wanted[number][k]] for k in columns)
+        else:  # one column, which turns and slides
+            turning = sliding = joint.wrenches[:0]
+            both = np.einsum('p,p...->...', values[number], joint.wrenches)[None]
         parts.append([turning[:, 1], both, sliding[:, 0]])
     if not len(q):
         return

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..arrays import Array, Indices
 from ..excitation.limits import check_efforts
-from ..excitation.trajectory import CubicWaypoints, Waypoints
+from ..excitation.trajectory import CubicWaypoints, Motion, Waypoints
 from ..model import inverse_dynamics, Robot
 from ..model.dynamics import path_columns
 
@@ -46,10 +46,11 @@ def with_feed_forward(motion: Waypoints, robot: Robot, chi: Array, period: float
     acting = np.clip(time - 0.5 * period, motion.time[1], motion.time[-2])
     # At rest exactly: there no friction is known, and none is asked for.
     acting[[1, -2]] = motion.time[[1, -2]]
-    tau = np.array(inverse_dynamics(robot, chi, *motion.sample(acting), successive=True))
+    both = motion.sample(np.concatenate([time, acting]))
+    tau = np.array(inverse_dynamics(robot, chi, *(x[len(time) :] for x in both), successive=True))
     tau /= robot.drive_gain
     tau[[0, -1]] = 0.0
-    return _with_efforts(motion, edges, time, tau, np.full(robot.n, np.inf))
+    return _with_efforts(motion, both, edges, time, tau, np.full(robot.n, np.inf))
 
 
 def goal_with_efforts(
@@ -70,10 +71,11 @@ def goal_with_efforts(
     edges, time = _updates(goal, period)
     acting = np.clip(time - 0.5 * period, 0.0, goal.duration)
     acting[-1] = time[-1]
-    # Held at the beginning first: one call for all, which costs more than what it computes.
-    held = [x[None] for x in (goal.q[0], goal.dq[0], np.zeros(robot.n))]
-    q, dq, ddq = map(np.concatenate, zip(held, goal.sample(acting), strict=True))
-    # At rest exactly: a speed that is rounding would have Coulomb friction.
+    # One call for all: calls cost more than what they compute.
+    both = goal.sample(np.concatenate([time, [0.0], acting]))
+    q, dq, ddq = (np.array(x[len(time) :]) for x in both)
+    # Held at the beginning first. At rest exactly: rounding would have Coulomb friction.
+    q[0], dq[0], ddq[0] = goal.q[0], goal.dq[0], 0.0
     q[-1], dq[-1], ddq[-1] = goal.q[-1], goal.dq[-1], goal.ddq[-1]
     tau = inverse_dynamics(robot, chi, q, dq, ddq, successive=True)
     # In the end no friction of the path is left: at rest nobody knows it.
@@ -83,7 +85,7 @@ def goal_with_efforts(
     first, tau = tau[0], tau[1:]
     share = np.clip(time / max(ramp, 1e-9), 0.0, 1.0)[:, None]
     tau += (1.0 - share**2 * (3.0 - 2.0 * share)) * (present - first)
-    return _with_efforts(goal, edges, time, tau, robot.largest_efforts)
+    return _with_efforts(goal, both, edges, time, tau, robot.largest_efforts)
 
 
 def slowed(goal: Waypoints, factor: float) -> Waypoints:
@@ -102,12 +104,13 @@ def _updates(motion: Waypoints, period: float, rests: bool = False) -> tuple[Ind
 
 
 def _with_efforts(
-    motion: Waypoints, edges: Indices, time: Array, tau: Array, scale: Array
+    motion: Waypoints, sampled: Motion, edges: Indices, time: Array, tau: Array, scale: Array
 ) -> Waypoints:
     """
     Add efforts (N, n) of all updates and more points: segments are halved until lines are right.
 
     They may be off by `TOLERANCE` of the scale (n,), of the largest one where that is infinite.
+    The motion was sampled at all N times, and at others after them.
     """
     largest = np.where(np.isfinite(scale), scale, np.abs(tau).max(axis=0))
     bound = np.maximum(TOLERANCE * largest, 1e-300)
@@ -130,7 +133,7 @@ def _with_efforts(
     places = np.flatnonzero(kept)
     # What the motion's own points hold, to the last digit: a controller wants exact rest.
     own = np.searchsorted(places, edges)
-    q, dq, ddq = (np.array(sampled) for sampled in motion.sample(time[places]))
+    q, dq, ddq = (x[places] for x in sampled)
     q[own], dq[own], ddq[own] = motion.q, motion.dq, motion.ddq
     return dataclasses.replace(motion, time=time[places], q=q, dq=dq, ddq=ddq, tau=tau[places])
 
