@@ -33,10 +33,11 @@ class SerializedMessage(NamedTuple):
     published: int
 
 
-class _NeverExecutedGroup(ReentrantCallbackGroup):
-    """Keeps an executor from waiting for a subscription."""
+class NeverExecutedGroup(ReentrantCallbackGroup):
+    """Keeps an executor from waiting for what is in it."""
 
     def can_execute(self, entity: object) -> bool:
+        """Never."""
         return False
 
 
@@ -71,7 +72,7 @@ class BatchedSubscription:
             durability=transient_local if latched and all_keep else volatile,
         )
         given = message_type, topic, lambda _: None, qos
-        group = _NeverExecutedGroup()
+        group = NeverExecutedGroup()
         self._subscription = node.create_subscription(*given, callback_group=group, raw=True)
 
     @property

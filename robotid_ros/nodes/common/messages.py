@@ -148,15 +148,21 @@ def trajectory_message(
     tau = np.empty((len(points.time), 0)) if points.tau is None else points.tau
     # Where velocities alone shape the motion, accelerations would shape it otherwise.
     ddq = tau[:, :0] if isinstance(points, CubicWaypoints) else points.ddq
-    columns = points.q, points.dq, ddq, tau
     if header is None and points.dq[-1].any():
         raise TrajectoryError('the trajectory does not end at rest: design it again')
     message = JointTrajectory(header=header or Header(), joint_names=list(points.joints))
-    names = 'positions', 'velocities', 'accelerations', 'effort'
-    for time, *row in zip(*(a.tolist() for a in (points.time, *columns)), strict=True):
-        if time >= first - 1e-9:
-            values, since = dict(zip(names, row, strict=True)), duration_message(time)
-            message.points.append(JointTrajectoryPoint(**values, time_from_start=since))
+    rows = (a.tolist() for a in (points.time, points.q, points.dq, ddq, tau))
+    message.points = [
+        JointTrajectoryPoint(
+            positions=q,
+            velocities=dq,
+            accelerations=ddq,
+            effort=tau,
+            time_from_start=duration_message(time),
+        )
+        for time, q, dq, ddq, tau in zip(*rows, strict=True)
+        if time >= first - 1e-9
+    ]
     return message
 
 

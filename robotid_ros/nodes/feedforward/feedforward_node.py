@@ -34,7 +34,7 @@ from ...exceptions import ControllerError, LimitError, RobotIdError, TrajectoryE
 from ..common import controller as jtc, runtime
 from ..common.batched_subscription import NEWEST
 from ..common.messages import one_line, status, status_array, to_nanoseconds, trajectory_message
-from ..common.processes import prefer_threads
+from ..common.processes import prefer_this_thread, prefer_threads
 from ..common.runtime import in_thread, LATCHED, STEADY
 from ..common.waiting import run_in_executor, Silence, wait_until
 from ..excitation.guardian import Guardian
@@ -43,7 +43,6 @@ from .model_node import ModelNode, RETRY_PERIOD
 
 WATCH_PERIOD = 0.05  # of signs of life for the guardian, and looks at states [s]
 NO_GUARDIAN = 'the guardian is being started again: try again in a moment'
-NONE = uuid.UUID(int=0)
 TAKEN = 'a newer goal has taken its place'
 # How long a controller may take to end a goal that was cancelled [s]: then it is gone. One that a
 # newer goal has replaced ends with that one before ros2_controllers 4.41: it is ended here.
@@ -108,10 +107,16 @@ def read_goal(
 
 
 class Running:
-    """A goal that was handed on: `points` as sent, None where it went on as it came."""
+    """A goal of a client: `points` as sent, None where it goes on as it came."""
 
-    def __init__(self, handle: Any, points: Waypoints | None, n: int):
-        self.handle, self.points, self.began = handle, points, time.monotonic()
+    def __init__(self, n: int):
+        # Its id at the controller: rclpy tells the client's only once it has accepted the goal.
+        self.goal_id = uuid.uuid4()
+        self.points: Waypoints | None = None
+        self.given: ServerGoalHandle | None = None  # the client's goal
+        self.answer: Future | None = None  # of the controller, whether it accepts; None: not sent
+        self.handle: Any = None  # the controller's goal, accepted at `began`
+        self.began = np.inf
         # The sum of squared tracking errors, and of how many states.
         self.squares, self.states = np.zeros(n), 0
         # Why and when the node has cancelled it, and when the controller has accepted a newer one.
@@ -137,10 +142,13 @@ class FeedForward(ModelNode):
     def __init__(self, **options: Any):
         super().__init__('feedforward', **options)
         self._guardian: Guardian | None = None
-        self._running: dict[uuid.UUID, Running] = {}
-        self._last_requested: uuid.UUID | None = None
-        # What the controller runs: the last one that it has accepted. Older ones may end late.
-        self._accepted_goal = NONE
+        # Goals that the controller has accepted, by the client's id; the last one runs, older ones
+        # may end late.
+        self._running: dict[bytes, Running] = {}
+        self._latest: Running | None = None
+        # The goal that came last, and the same until rclpy has accepted it.
+        self._last_requested: Running | None = None
+        self._unaccepted: Running | None = None
         # The effort that it holds ahead of its feedback after goals that have succeeded, or were
         # cancelled: that of the last point. None after a goal of another client.
         self._held_effort: Array | None = None
@@ -180,25 +188,45 @@ class FeedForward(ModelNode):
             FollowJointTrajectory,
             f'~/{jtc.ACTION}',
             execute_callback=self._execute,
-            goal_callback=lambda _: GoalResponse.ACCEPT,
+            goal_callback=self._on_goal,
+            handle_accepted_callback=self._on_accepted,
             cancel_callback=self._cancel,
         )
         return f"hands goals on to '{self._controller}'"
 
     # A goal
 
-    async def _execute(self, handle: ServerGoalHandle) -> Any:
-        """Hand a goal on, and its result back."""
-        goal_id = uuid.UUID(bytes=bytes(handle.goal_id.uuid))
-        self._last_requested = goal_id
-        self._own_goals.add(goal_id.bytes)
+    def _on_goal(self, goal: FollowJointTrajectory.Goal) -> GoalResponse:
+        """Send a goal before rclpy accepts it, which takes longer than most efforts."""
+        running = Running(self._model.robot.n)
+        self._last_requested = self._unaccepted = running
+        prefer_this_thread()
+        try:
+            guarded = self._guardian is not None and self._guardian.is_running
+            if guarded and self._is_quick(goal.trajectory):
+                self._add_efforts(running, goal)
+                self._send(running, goal)
+        except Exception as error:  # of `_execute` it ends the goal, here it would end the node
+            running.answer = Future()
+            running.answer.set_exception(error)
+        return GoalResponse.ACCEPT
+
+    def _on_accepted(self, handle: ServerGoalHandle) -> None:
+        """Go on with the goal of `_on_goal`, right after which rclpy calls this."""
+        running, self._unaccepted = self._unaccepted, None
+        assert running is not None
+        running.given = handle
+        handle.execute(partial(self._execute, running))
+
+    async def _execute(self, running: Running, handle: ServerGoalHandle) -> Any:
+        """Send a goal that was not, and hand its result back."""
         prefer_threads(True)
         try:
-            running = await self._send(handle, goal_id)
-            if running is None:
+            if running.answer is None and not await self._send_later(running, handle):
                 handle.canceled()
                 return Result()
-            return self._finish(handle, goal_id, running, await running.ended)
+            await self._begin(running, handle)
+            return self._finish(handle, running, await running.ended)
         except RobotIdError as error:
             reason = one_line(error)
             self.get_logger().warning(f'a goal was refused: {reason}')
@@ -207,75 +235,94 @@ class FeedForward(ModelNode):
         finally:
             prefer_threads(False)
 
-    async def _send(self, handle: ServerGoalHandle, goal_id: uuid.UUID) -> Running | None:
-        """Send a goal with efforts; None where it was cancelled before."""
-        goal, points = handle.request, None
+    async def _send_later(self, running: Running, handle: ServerGoalHandle) -> bool:
+        """Send a goal whose guardian or efforts take a while; False where it was cancelled."""
+        goal = handle.request
         self._check_guardian()
-        if self._guardian is None:
 
-            def is_there() -> bool:
-                return self._guardian is not None or handle.is_cancel_requested
+        def is_there() -> bool:
+            return self._guardian is not None or handle.is_cancel_requested
 
-            await in_thread(self, lambda: wait_until(is_there, self._timeout, what=NO_GUARDIAN))
-        given = goal.trajectory
-        if self.get_parameter('feedforward.enabled').value:
-            if self._is_quick(given):
-                points, first = self._with_efforts(given)
-            else:
-                points, first = await in_thread(self, lambda: self._with_efforts(given))
-        if points is not None:
-            goal.trajectory = trajectory_message(points, given.header, first)
+        def prepare() -> None:
+            wait_until(is_there, self._timeout, what=NO_GUARDIAN)
+            self._add_efforts(running, goal)
+
+        await in_thread(self, prepare)
         if handle.is_cancel_requested:
-            return None
-        if self._last_requested != goal_id:
+            return False
+        if self._last_requested is not running:
             raise ControllerError(TAKEN)
-        if self._guardian is None:
-            raise ControllerError(NO_GUARDIAN)
+        self._send(running, goal)
+        return True
+
+    def _add_efforts(self, running: Running, goal: FollowJointTrajectory.Goal) -> None:
+        if self.get_parameter('feedforward.enabled').value:
+            given = goal.trajectory
+            running.points, first = self._with_efforts(given)
+            goal.trajectory = trajectory_message(running.points, given.header, first)
+
+    def _send(self, running: Running, goal: FollowJointTrajectory.Goal) -> None:
+        """Send a goal that is ready, once the guardian knows it."""
 
         def hand_back(message: Any) -> None:
-            if handle.is_active:
-                handle.publish_feedback(message.feedback)
+            if running.given is not None and running.given.is_active:
+                running.given.publish_feedback(message.feedback)
 
-        self._guardian.set_goal(goal_id)
-        sent = await self._client.send_goal_async(
-            goal, feedback_callback=hand_back, goal_uuid=UUID(uuid=list(goal_id.bytes))
+        if self._guardian is None:
+            raise ControllerError(NO_GUARDIAN)
+        self._guardian.set_goal(running.goal_id)
+        self._own_goals.add(running.goal_id.bytes)
+        running.answer = self._client.send_goal_async(
+            goal, feedback_callback=hand_back, goal_uuid=UUID(uuid=list(running.goal_id.bytes))
         )
+
+    async def _begin(self, running: Running, handle: ServerGoalHandle) -> None:
+        """Wait until the controller has accepted a goal that was sent."""
+        assert running.answer is not None
+        running.handle = sent = await running.answer
         if not sent.accepted:
-            if self._accepted_goal in self._running:
-                self._guardian.set_goal(self._accepted_goal)
-            else:
-                self._guardian.clear_goal()
+            self._guard(self._latest)
             why = 'its log says why (is it active?)'
             raise ControllerError(f"'{self._controller}' refused the goal: {why}")
         for older in self._running.values():
             older.replaced = min(older.replaced, time.monotonic())
-        self._running[goal_id] = running = Running(sent, points, self._model.robot.n)
-        self._accepted_goal = goal_id
+        running.began = time.monotonic()
+        self._running[bytes(handle.goal_id.uuid)] = self._latest = running
         sent.get_result_async().add_done_callback(lambda future: running.end(future.result()))
         if handle.is_cancel_requested:
             sent.cancel_goal_async()
-        return running
+
+    def _guard(self, running: Running | None) -> None:
+        """Let the guardian watch over a goal that runs, or over none."""
+        if self._guardian is not None:
+            with contextlib.suppress(ControllerError):
+                if running is not None:
+                    self._guardian.set_goal(running.goal_id)
+                else:
+                    self._guardian.clear_goal()
 
     def _is_quick(self, trajectory: Any) -> bool:
         """Whether efforts take a few milliseconds, less than a thread and the turns it costs."""
-        late = time.monotonic() - self._heard > WATCH_PERIOD
-        if late or self.settings.largest_slowdown > 1.0 or not trajectory.points:
+        if not trajectory.points or self.settings.largest_slowdown > 1.0:
             return False
-        duration = to_nanoseconds(trajectory.points[-1].time_from_start) * 1e-9
-        return duration <= feed_forward.IN_ONE_CALL * self._period
+        ends = trajectory.points[0], trajectory.points[-1]
+        first, last = (1e-9 * to_nanoseconds(point.time_from_start) for point in ends)
+        # One that begins from a state may have to wait for that.
+        known = first == 0.0 or time.monotonic() - self._heard < WATCH_PERIOD
+        return known and last <= feed_forward.IN_ONE_CALL * self._period
 
     def _with_efforts(self, trajectory: Any) -> tuple[Waypoints, float]:
         """Add efforts to a goal, slowed if need be; return points, from which time on [s]."""
         robot = self._model.robot
         goal, first = read_goal(trajectory, robot, self._reference)
         chi, share = self._model.chi + self._payload, self.configuration.excitation.effort_share
-        running = self._running.get(self._accepted_goal)
-        present = self._held_effort if running is None else running.effort()
+        present = self._held_effort if self._latest is None else self._latest.effort()
         present = np.zeros(robot.n) if present is None else present
 
         def planned(factor: float) -> Waypoints:
             given = robot, chi, self._period, present, self.settings.ramp
-            points = feed_forward.goal_with_efforts(feed_forward.slowed(goal, factor), *given)
+            slow = goal if factor == 1.0 else feed_forward.slowed(goal, factor)
+            points = feed_forward.goal_with_efforts(slow, *given)
             feed_forward.check_feed_forward(points, robot, share)
             return points
 
@@ -305,19 +352,17 @@ class FeedForward(ModelNode):
 
     def _cancel(self, handle: ServerGoalHandle) -> CancelResponse:
         """Hand a cancellation on at once."""
-        running = self._running.get(uuid.UUID(bytes=bytes(handle.goal_id.uuid)))
+        running = self._running.get(bytes(handle.goal_id.uuid))
         if running is not None:
             running.handle.cancel_goal_async()
         return CancelResponse.ACCEPT
 
-    def _finish(self, handle: Any, goal_id: uuid.UUID, running: Running, answer: Any) -> Any:
+    def _finish(self, handle: Any, running: Running, answer: Any) -> Any:
         """End a goal as the controller has ended its own."""
-        del self._running[goal_id]
-        if goal_id == self._accepted_goal:
-            self._accepted_goal = NONE
-            if self._guardian is not None:
-                with contextlib.suppress(ControllerError):
-                    self._guardian.clear_goal()
+        del self._running[bytes(handle.goal_id.uuid)]
+        if running is self._latest:
+            self._latest = None
+            self._guard(None)
         result, end = Result(error_code=Result.INVALID_GOAL), GoalStatus.STATUS_ABORTED
         why = TAKEN
         if answer is not None:
@@ -347,7 +392,12 @@ class FeedForward(ModelNode):
         for running in list(self._running.values()):
             if time.monotonic() - running.replaced > ENDING_TIME:
                 running.end(None)
-        latest = self._running.get(self._accepted_goal)
+        orphan, self._unaccepted = self._unaccepted, None
+        if orphan is not None and orphan.answer is not None:  # rclpy has not accepted it
+            orphan.answer.add_done_callback(
+                lambda sent: sent.exception() or sent.result().cancel_goal_async()
+            )
+        latest = self._latest
         if latest is None:
             return
         for message in states:
