@@ -327,10 +327,11 @@ def valid_rows(
     for coupling in robot.couplings:  # a joint moves where every motor does that it shares
         shared = _is_moving(dq @ coupling.ratios[:, None], settings.standstill)
         turning[:, coupling.ratios != 0.0] &= shared
-    # All that were measured, of the joints that move: noise of one that never does has a sign too.
-    every = measured_rows(grid, band) & (turning.mean(axis=0) > MIN_MOVING_SHARE)
+    every = measured_rows(grid, band)
     if settings.rows == 'every':
         return every
+    # Of the joints that move: noise of one that never does has a sign too.
+    every &= turning.mean(axis=0) > MIN_MOVING_SHARE
     # Measured, moving, away from ends, gaps and clipping.
     edge = _edge_samples(grid, band)
     moving = away_from_gaps(grid, band)[:, None] & ~grid.unusable & turning

@@ -131,6 +131,27 @@ def test_a_joint_that_stands_still_spoils_nothing():
     assert select(found.findings, 'hardly_moved')
 
 
+def test_the_effort_that_holds_a_joint_is_known_of_other_motion():
+    """A joint that a controller holds creeps, hardly ever faster than standstill."""
+
+    def held(seed):
+        recording = recorded(seed=seed)
+        time, q = recording.time, recording.position.copy()
+        q[:, 2] = 0.3 + 0.005 * np.sin(0.5 * time)
+        dq = np.gradient(q, time, axis=0)
+        ddq = np.gradient(dq, time, axis=0)
+        bare = build_robot(URDF, RobotSettings(friction={'default': ()}))
+        tau = inverse_dynamics(bare, bare.prior * 1.1, q, dq, ddq)
+        tau[:, :2] += dq[:, :2] * DAMPING[:2] + np.sign(dq[:, :2]) * LEVEL[:2]
+        tau += NOISE * np.random.default_rng(seed).normal(size=tau.shape)
+        return dataclasses.replace(recording, position=q, effort=tau)
+
+    found = identify(held(0), ROBOT, SETTINGS)
+    chi = basic_solution(found.base, found.estimate.value)
+    other = validate(held(5), found.robot, chi, SETTINGS)
+    assert other.relative_residual[2] < 0.1
+
+
 def test_the_same_data_give_the_same_result():
     one, two = identified(stribeck), identify(recorded(stribeck), ROBOT, SETTINGS)
     assert one.mixed.describe() == two.mixed.describe()
