@@ -27,7 +27,7 @@ from robotid_ros.core.replay.simulation import simulate
 
 RATE = 1000.0
 # Least speed of the simulation, and most of DIDIM on 10 s, in those of a plain loop.
-FASTER, LOOPS = 1.4, 12.0
+FASTER, LOOPS = 2.5, 12.0
 
 
 def ur10() -> tuple[Robot, np.ndarray]:

@@ -29,6 +29,8 @@ BOUNDS = {
     'regressor': (0.6, 200.0),
     'inspect': (0.5, 150.0),
     'tx40': (4.0, 300.0),
+    'tx40_files': (3.0, 500.0),
+    'ur10_files': (4.2, 500.0),
     'hour': (32.0, 800.0),
     'day': (float('inf'), 1000.0),
 }
@@ -38,6 +40,8 @@ PEERS = {
     'regressor': 'figaroh 0.14-0.20 s, 355-400 MB; bare Pinocchio loop 0.04-0.05 s',
     'inspect': 'no peer has it',
     'tx40': 'figaroh 3.2 s, 790 MB',
+    'tx40_files': 'no peer writes a page',
+    'ur10_files': 'no peer writes a page',
     'hour': 'no peer reads it',
     'day': 'no peer reads it',
 }
@@ -260,9 +264,9 @@ def inspect_row(bag: Path, unit: float) -> list[str]:
     return row('inspect', 'TX-40, robotid inspect', least.seconds, unit, least.megabytes, '')
 
 
-def tx40_row(bag: Path, scratch: Path, unit: float) -> list[str]:
+def tx40_row(bag: Path, unit: float) -> list[str]:
     """
-    Measure the identification of the TX-40, and the whole verb with its report.
+    Measure the identification of the TX-40, without files.
 
     The peer chooses nothing; what the mixed model costs is a row of its own.
     """
@@ -280,11 +284,16 @@ def tx40_row(bag: Path, scratch: Path, unit: float) -> list[str]:
     share = seconds[1] / seconds[0]
     print(f'{"":34s} the mixed model: identify × {share:.2f} (at most {CHOICE:g})')
     short += [f'TX-40: the mixed model × {share:.2f}'] if share > CHOICE else []
-    verb = ['-m', 'robotid_ros.cli', 'identify', bag, '-c', ROOT / 'config/tx40.yaml']
-    whole = [measure([*verb, '-o', scratch / f'out_{k}']) for k in range(REPEATS)]
-    least = min(whole, key=lambda cost: cost.seconds)
-    print(f'{"":34s} with files and report: {least.seconds:.2f} s, {least.megabytes:.0f} MB')
     return short
+
+
+def files_row(name: str, bag: Path, scratch: Path, unit: float) -> list[str]:
+    """Measure `robotid identify` of a log, with all files and the report."""
+    verb = ['-m', 'robotid_ros.cli', 'identify', bag, '-c', ROOT / f'config/{name}.yaml']
+    whole = [measure([*verb, '-o', scratch / f'{name}_{k}']) for k in range(REPEATS)]
+    least = min(whole, key=lambda cost: cost.seconds)
+    label = f'{name}, files and report'
+    return row(f'{name}_files', label, least.seconds, unit, least.megabytes, '')
 
 
 def hour_rows(scratch: Path, minutes: list[int], unit: float) -> list[str]:
@@ -328,7 +337,10 @@ def main() -> int:
         made = measure([Path(__file__), '--work', 'bag', arguments.folder, folder])
         bag = Path(made.output.strip())
         short += inspect_row(bag, unit)
-        short += tx40_row(bag, Path(folder), unit)
+        short += tx40_row(bag, unit)
+        short += files_row('tx40', bag, Path(folder), unit)
+        ur10 = Path(arguments.folder) / 'ur10/ur10_exciting_trajectory.db3'
+        short += files_row('ur10', ur10, Path(folder), unit)
         if arguments.minutes:
             short += hour_rows(Path(folder), arguments.minutes, measured_yardstick())
         if arguments.hours:
