@@ -96,7 +96,6 @@ def _environment() -> Environment:
         number=number,
         percent=percent,
         breakable=breakable,
-        options=options,
         residual_class=residual_class,
         precision_class=precision_class,
         seen_and_remedy=seen_and_remedy,
@@ -126,11 +125,6 @@ def minute(stamp: str) -> str:
 def breakable(text: object) -> Markup:
     """Escape a text whose names may go on in another line behind underscores; joint_1 stays."""
     return Markup(re.sub(r'_(?=\D)', '_<wbr>', escape(str(text))))
-
-
-def options(text: str) -> Markup:
-    """Escape a text whose options of commands stay in one line: hyphens would part them."""
-    return Markup(re.sub(r'--\w[\w-]*', r'<span class="keep">\g<0></span>', escape(text)))
 
 
 def grade(value: float, good: float, fair: float) -> str:
