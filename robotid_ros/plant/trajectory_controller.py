@@ -189,6 +189,8 @@ class TrajectoryController:
         rest = dict.fromkeys(self.joints, 0.0)
 
         def sort(values: Values, missing: Mapping[str, float] = rest) -> Values:
+            if goal.joints == self.joints and len(values) == len(self.joints):
+                return values
             given = {**missing, **dict(zip(goal.joints, values, strict=False))}
             return [given[joint] for joint in self.joints] if values else []
 
