@@ -17,6 +17,7 @@ from ..regression.observation_system import decimate, Rows
 from ..signals.recording import Samples
 from .advice import COMPENSATED, EFFORT_UNIT, find_causes, GEOMETRY, GRAVITY, SWAPPED
 from .coupled_motor import with_ratios
+from .data_quality import MIN_MOVING_SHARE
 from .plausibility import FittedModel, limit_warnings, saturation_warnings, scale_warnings
 from .stationarity import friction_jump, joint_torques, LARGE_RESIDUAL, stationarity_warnings
 from .trials import compare, trial_rows
@@ -114,6 +115,7 @@ def residual_warnings(
         both = np.where(moving, np.stack([system.Y - system.predict(value), system.Y]), 0.0)
         error, size = np.linalg.norm(both, axis=2)
         residual = np.where(stands, error / np.maximum(size, 1e-300), residual)
+    hardly = samples.moving.mean(axis=0) < MIN_MOVING_SHARE
     joints = enumerate(robot.joints)
     large = [j for j, name in joints if residual[j] > NOTEWORTHY and name not in known]
     alone = {j: _Remainder(robot, samples, system, value, j) for j in large} if fits else {}
@@ -129,6 +131,8 @@ def residual_warnings(
             found.append(told[j])
         elif j in spoilt and (told or known):
             pass  # what is wrong with one joint spoils the fit of others, which share parameters
+        elif hardly[j]:
+            pass  # which is told: at rest dry friction takes any value
         elif residual[j] > LARGE or j in spoilt:
             values = {'residual': residual[j], 'alone': alone[j].size if j in spoilt else None}
             found.append(finding('unexplained_effort', [robot.joints[j]], **values))

@@ -12,6 +12,8 @@ from ..model import regressor, Robot
 from ..model.friction import OF_POSITION
 from ..model.robot import BaseParameters, INERTIAL
 from ..regression.observation_system import folds, Rows
+from ..signals.preparation import is_moving, MIN_MOVING_SHARE
+from ..signals.recording import STANDSTILL
 
 # A remedy is better when ln(squared error) falls by so many standard errors over the folds.
 SIGNIFICANT = 2.0
@@ -25,10 +27,17 @@ STATES = 8
 
 
 def trial_rows(systems: Sequence[Rows]) -> Rows | None:
-    """Return some rows of systems in memory; None where these do not know their motion."""
+    """
+    Return some rows of systems in memory; None where these do not know their motion.
+
+    What holds a joint that never moves does not tell its sign, gain or column: it has none.
+    """
     step = 1 + sum(len(system.time) for system in systems) // MAX_ROWS
     rows = Rows.concatenate([dataclasses.replace(each, D=None) for each in systems], step)
-    return None if rows.q is None or rows.dq is None else rows
+    if rows.q is None or rows.dq is None:
+        return None
+    moves = is_moving(rows.dq, STANDSTILL).mean(axis=0) > MIN_MOVING_SHARE
+    return dataclasses.replace(rows, valid=rows.valid & moves[:, None])
 
 
 def folds_of(rows: Rows) -> Mask:

@@ -251,7 +251,8 @@ def _friction(
     dq, tau = (np.concatenate([getattr(p.samples, k) for p in parts]) for k in ('dq', 'tau'))
     effort = np.sqrt(np.mean(tau**2, axis=0))
     effort = FRICTION * np.maximum(effort, LEAST_EFFORT * effort.max())
-    fastest = np.nan_to_num(robot.limits.velocity, posinf=1.0)
+    limit = robot.limits.velocity  # some programs write zero for none
+    fastest = np.where((limit > 0.0) & np.isfinite(limit), limit, 1.0)
     speed = np.maximum(np.quantile(np.abs(dq), FAST, axis=0), LEAST_SPEED * fastest)
     spread, ridge = np.zeros(base.rank), np.zeros(base.rank)
     for k, column in enumerate(base.columns):

@@ -323,9 +323,9 @@ def valid_rows(
     settings: SignalSettings,
 ) -> Mask:
     """Return the rows (N, n) to use of a recording filtered to a band [Hz] and decimated."""
-    turning = _is_moving(dq, settings.standstill)
+    turning = is_moving(dq, settings.standstill)
     for coupling in robot.couplings:  # a joint moves where every motor does that it shares
-        shared = _is_moving(dq @ coupling.ratios[:, None], settings.standstill)
+        shared = is_moving(dq @ coupling.ratios[:, None], settings.standstill)
         turning[:, coupling.ratios != 0.0] &= shared
     every = measured_rows(grid, band)
     if settings.rows == 'every':
@@ -375,7 +375,7 @@ def measured_rows(grid: UniformRecording, band: float) -> Mask:
     return all_within(good, edge)
 
 
-def _is_moving(dq: Array, standstill: float) -> Mask:
+def is_moving(dq: Array, standstill: float) -> Mask:
     """Return where joints are faster than standstill, which is less for a slow axis, (N, n)."""
     fastest = np.quantile(np.abs(dq), FASTEST, axis=0)
     least = np.clip(SLOW_SHARE * fastest, SLOW_FACTOR * standstill, standstill)

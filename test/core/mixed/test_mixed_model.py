@@ -110,8 +110,12 @@ def test_nothing_is_blown_up_by_a_motion_that_hardly_excites_it():
         assert abs(value[f'Fc{j + 1}']) < 2.0 * LEVEL[j]
 
 
-def test_a_joint_that_stands_still_spoils_nothing():
+@pytest.mark.parametrize('limit', [2.0, np.inf, 0.0])
+def test_a_joint_that_stands_still_spoils_nothing(limit):
     """Its columns are zero: the others are known as before, its own are said to be unknown."""
+    robot = dataclasses.replace(
+        ROBOT, limits=dataclasses.replace(ROBOT.limits, velocity=np.full(3, limit))
+    )
     recording = recorded()
     q = recording.position.copy()
     q[:, 2] = 0.3
@@ -120,7 +124,7 @@ def test_a_joint_that_stands_still_spoils_nothing():
     rigid = inverse_dynamics(still, still.prior, q, dq, np.gradient(dq, recording.time, axis=0))
     tau = rigid + dq * DAMPING + np.sign(dq) * LEVEL
     tau += 0.02 * np.random.default_rng(1).normal(size=tau.shape)
-    found = identify(dataclasses.replace(recording, position=q, effort=tau), ROBOT, SETTINGS)
+    found = identify(dataclasses.replace(recording, position=q, effort=tau), robot, SETTINGS)
     estimate = {
         n: (v, s) for n, v, s in zip(*(getattr(found.estimate, k) for k in KEYS), strict=True)
     }
