@@ -37,6 +37,11 @@ def made():
     return plant()
 
 
+@pytest.fixture(scope='module')
+def rows(made):
+    return list(messages(made))
+
+
 @pytest.fixture
 def config(tmp_path):
     def config(urdf=None, **robot):
@@ -115,18 +120,18 @@ def refused(run, tmp_path):
 
 @pytest.mark.parametrize('plugin', [StoragePlugin.MCAP, StoragePlugin.SQLITE3])
 @pytest.mark.parametrize('mode', [None, CompressionMode.FILE, CompressionMode.MESSAGE])
-def test_joint_states_alone_in_every_format(made, identified, config, tmp_path, plugin, mode):
-    identified(write(tmp_path / 'bag', messages(made), plugin, mode), config())
+def test_joint_states_alone_in_every_format(rows, identified, config, tmp_path, plugin, mode):
+    identified(write(tmp_path / 'bag', rows, plugin, mode), config())
 
 
 @pytest.mark.parametrize('plugin', [StoragePlugin.MCAP, StoragePlugin.SQLITE3])
 def test_a_compressed_file_without_its_metadata(
-    made, identified, refused, config, tmp_path, plugin
+    rows, identified, refused, config, tmp_path, plugin
 ):
-    bag = write(tmp_path / 'bag', messages(made), plugin, CompressionMode.MESSAGE)
+    bag = write(tmp_path / 'bag', rows, plugin, CompressionMode.MESSAGE)
     (bag / 'metadata.yaml').unlink()
     identified(bag, config())
-    whole = write(tmp_path / 'whole', messages(made), plugin, CompressionMode.FILE)
+    whole = write(tmp_path / 'whole', rows, plugin, CompressionMode.FILE)
     (packed,) = whole.glob('*.zstd')
     identified(packed, config())
     (whole / 'metadata.yaml').unlink()
@@ -135,8 +140,7 @@ def test_a_compressed_file_without_its_metadata(
     assert "rename it to 'packed.db3.zstd'" in refused(tmp_path / 'packed.db3', config())
 
 
-def test_a_bag_in_several_files(made, identified, config, tmp_path):
-    rows = list(messages(made))
+def test_a_bag_in_several_files(rows, identified, config, tmp_path):
     (tmp_path / 'bag').mkdir()
     for part in range(3):
         third = rows[part * len(rows) // 3 : (part + 1) * len(rows) // 3]
@@ -208,10 +212,10 @@ def test_velocities_only(made, run, refused, config, tmp_path):
     assert 'has no position of any joint' in refused(bag, config())
 
 
-def test_urdfs_as_they_are(made, identified, refused, config, tmp_path):
+def test_urdfs_as_they_are(rows, identified, refused, config, tmp_path):
     from plant_recording import URDF
 
-    bag = write(tmp_path / 'bag', messages(made))
+    bag = write(tmp_path / 'bag', rows)
     rounded = URDF.replace('1.5707963267948966', '1.57').replace('3.141592653589793', '3.14')
     assert 'angles_rounded' in identified(bag, config(rounded))
     cylinder = '<cylinder radius="0.08" length="0.2"/>'

@@ -25,6 +25,7 @@ from ...core.model.robot import Robot
 from ...exceptions import ControllerError, RobotIdError
 from ...files.collect_results import add_true_values
 from ...files.configuration import load, read_urdf
+from ...files.export.payload import RELAY
 from ...files.report.page import write_report_if_possible
 from ...files.results import chosen_settings, read_results, REPORT, Results, write_results
 from ...node_settings import UNCHECKED
@@ -35,7 +36,7 @@ from ..common.runtime import LATCHED_HISTORY, lone_node
 from ..common.waiting import result_of, wait_until
 from .node_processes import claim_domain, NodeProcesses, release_domain, ros_environment
 
-RELAY, ROBOT = 'feedforward', 'simulated_robot'
+ROBOT = 'simulated_robot'
 # Of the motion: largest travel of a joint [rad or m], shares of its limits of velocity and
 # acceleration; joints without limits take these [rad/s, rad/s²].
 TRAVEL, TRAVEL_PRISMATIC, SPEED = 0.5, 0.1, 0.4
