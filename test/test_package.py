@@ -3,6 +3,7 @@
 import ast
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from importlib import resources
 from pathlib import Path
@@ -87,10 +88,16 @@ def own_name(path: Path) -> str:
     return '.'.join(path.relative_to(ROOT).with_suffix('').parts).removesuffix('.__init__')
 
 
+@cache
+def nodes_of(path: Path) -> list[ast.AST]:
+    """Return the nodes of a module, the module first."""
+    return [*ast.walk(ast.parse(path.read_text()))]
+
+
 def imported(path: Path) -> Iterator[tuple[int, str]]:
     """Line and absolute dotted name of every import, wherever it stands in the file."""
     parents = path.relative_to(ROOT.parent).parts[:-1]
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -178,7 +185,7 @@ def test_nobody_takes_a_rendered_finding_apart() -> None:
     methods |= {'search', 'match', 'fullmatch', 'findall', 'sub'}
     found = []
     for path in MODULES:
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes_of(path):
             looks = isinstance(node, ast.Compare) or (
                 isinstance(node, ast.Call)
                 and isinstance(node.func, ast.Attribute)
@@ -198,15 +205,17 @@ TAKES_APART = {
 }
 
 
-def reads_text_of_an_error(module: ast.Module) -> Iterator[int]:
+def reads_text_of_an_error(module: list[ast.AST]) -> Iterator[int]:
     """Lines that search, split or compare what an error says, or a name that holds it."""
-    for function in ast.walk(module):
+    for function in module:
         if not isinstance(function, ast.FunctionDef):
             continue
         nodes = [*ast.walk(function)]
-        errors = {node.name for node in nodes if isinstance(node, ast.ExceptHandler)}
+        errors = {node.name for node in nodes if isinstance(node, ast.ExceptHandler) and node.name}
+        if not errors:
+            continue
 
-        def is_text(node: ast.expr, errors: set[str | None] = errors) -> bool:
+        def is_text(node: ast.expr, errors: set[str] = errors) -> bool:
             """Whether it is str(error), one_line(error), f'{error}' or error.args."""
             if isinstance(node, ast.Call):
                 name = getattr(node.func, 'id', '')
@@ -246,7 +255,7 @@ def test_nobody_decides_on_what_an_error_says() -> None:
     found = [
         f'{path.relative_to(ROOT)}:{line}'
         for path in MODULES
-        for line in reads_text_of_an_error(ast.parse(path.read_text()))
+        for line in reads_text_of_an_error(nodes_of(path))
     ]
     assert not found
 
@@ -254,14 +263,14 @@ def test_nobody_decides_on_what_an_error_says() -> None:
 @pytest.mark.parametrize('taken', ["'x' in str(error)", "f'{error}'.split()", "text == 'x'"])
 def test_text_of_an_error_that_is_read_is_seen(taken: str) -> None:
     code = f'def f():\n try: g()\n except OSError as error:\n  text = str(error)\n  {taken}'
-    assert [*reads_text_of_an_error(ast.parse(code))] == [5]
+    assert [*reads_text_of_an_error([*ast.walk(ast.parse(code))])] == [5]
 
 
 def test_findings_are_named_as_the_table_does() -> None:
     names = [
         (f'{path.relative_to(ROOT)}:{node.lineno}', node.args[0].value)
         for path in MODULES
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes_of(path)
         if isinstance(node, ast.Call) and getattr(node.func, 'id', '') == 'finding'
         if node.args and isinstance(node.args[0], ast.Constant)
     ]
@@ -280,7 +289,7 @@ MOST_PARAMETERS = 8
 def test_functions_take_few_values_and_class_names_are_one_of_a_kind() -> None:
     many, names = [], Counter()
     for path in MODULES:
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes_of(path):
             if isinstance(node, ast.ClassDef):
                 names[node.name] += 1
             elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -296,8 +305,9 @@ def test_no_tuple_of_anything_goes_between_stages() -> None:
         f'{path.relative_to(ROOT)}:{node.lineno} {ast.unparse(node)}'
         for path in MODULES
         if own_name(path) not in OF_ANYTHING
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Subscript) and ast.unparse(node) == 'tuple[Any, ...]'
+        for node in nodes_of(path)
+        if isinstance(node, ast.Subscript) and getattr(node.value, 'id', '') == 'tuple'
+        if ast.unparse(node) == 'tuple[Any, ...]'
     ]
     assert not found
 
@@ -347,7 +357,7 @@ def test_launch_files_import_what_exists(path: Path) -> None:
 def defined(path: Path) -> set[str]:
     """Names that a module defines; it is not imported, as it may import `launch` itself."""
     names = set()
-    for node in ast.parse(path.read_text()).body:
+    for node in nodes_of(path)[0].body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             names.add(node.name)
         elif isinstance(node, ast.Assign):
