@@ -96,7 +96,7 @@ def test_predictions_have_the_truth_in_their_bands(robot, truth):
     W = regressor(robot, *motion(np.arange(50) / 5.0, 7)).reshape(-1, robot.p)
     base, system, _ = measured(robot, truth, 0.0)
     size, rng, inside = 0.02 * np.sqrt(np.mean(system.Y**2)), np.random.default_rng(0), []
-    for _ in range(10):
+    for _ in range(30):
         Y = system.Y + size * rng.normal(size=system.Y.shape)
         estimate = fit(dataclasses.replace(system, Y=Y), 'ols')
         torques = draw(robot, base, estimate.value, estimate.covariance, 0.2, 400) @ W.T
