@@ -42,13 +42,14 @@ if [ "$("$venv/bin/python" --version 2>&1)" != "$("$python" --version)" ] ||
     die "$python cannot make a virtual environment in $venv: apt install python3-venv, and check for free space"
 fi
 
-install() { "$venv/bin/python" -m pip install --disable-pip-version-check --no-input --no-deps "$@" >>"$log" 2>&1; }
+# Compiled when they are imported: a fifth of 10,000 modules is, which saves 20 s.
+install() { "$venv/bin/python" -m pip install --disable-pip-version-check --no-input --no-deps --no-compile "$@" >>"$log" 2>&1; }
 
 : >"$log"
 install --require-hashes "${locks[@]/#/-r}" ||
   die "the packages of ${locks[*]#"$root"/} could not be installed from PyPI: check network and free space, details in $log"
 "$here/build_control_msgs.sh" "$venv"
 install --no-build-isolation --editable "$root" || die "the package itself could not be installed, details in $log"
-(cd / && "$venv/bin/python" -c 'import control_msgs.action, mujoco, pinocchio, rclpy') >>"$log" 2>&1 ||
+(cd / && "$venv/bin/python" -c 'import control_msgs.action, mujoco, pinocchio, rclpy, robotid_ros.library, scipy.optimize, scipy.signal') >>"$log" 2>&1 ||
   die "the environment does not work on this machine, details in $log; remove $venv to start again"
 echo "$wanted" >"$stamp"
