@@ -5,10 +5,9 @@ Each robot is identified from its stored excitation, noise as configured. Then i
 process, and goals go to its controller through the node `feedforward`, as they came and with
 efforts, after a first goal in which these grow: two moves with trapezoids of velocity as planners
 make them (points every 0.1 s), a circle, a pick without a body and a place with one. The added
-latency is that from sending a goal until it is sent to the controller, by the stamp with which the
-middleware publishes it, less the same without the node. Beside it stands the one until the
-controller says that it executes the goal: the simulated one, in Python, takes longer to read the
-points that were added.
+latency is that from sending a goal until the controller says that it executes it, less the same
+without the node. Beside it stands the one until the goal is sent to the controller, by the stamp
+with which the middleware publishes it.
 
 Usage: `python benchmarks/at_work.py [ROBOT ...] [--check]`.
 """
@@ -271,12 +270,12 @@ def work(name: str) -> list[str]:
                                 motion = trapezoid('', *ends, 0.5)
                                 latencies[way].append(cell.move(motion, way))
     direct, relayed = (np.median(latencies[way], axis=0) for way in (DIRECT, RELAY))
-    added, until_executed = relayed - direct
+    until_sent, added = relayed - direct
     points = len(trapezoid('', start, end, 0.5).time)
     bound = LATENCY + points * LATENCY_OF_POINT
     print(
         f'added latency: {1e3 * added:.1f} ms of a goal of {points} points, '
-        f'{1e3 * until_executed:.1f} ms until it is executed'
+        f'{1e3 * until_sent:.1f} ms until it is sent on'
     )
     if added > bound:
         missed.append(f'{name}: {1e3 * added:.1f} ms are added, more than {1e3 * bound:.1f}')
