@@ -29,6 +29,8 @@ def freeze_fields(instance: object, *fields: str) -> None:
 
 def all_within(valid: Mask, reach: int) -> Mask:
     """Return in which rows (N, n) all within `reach` of them are valid, without SciPy's import."""
+    if valid.all():
+        return np.ones_like(valid)
     invalid = np.zeros((len(valid) + 1, *valid.shape[1:]), dtype=np.intp)
     np.cumsum(~valid, axis=0, out=invalid[1:])
     first, last = np.arange(len(valid)) - reach, np.arange(len(valid)) + reach + 1

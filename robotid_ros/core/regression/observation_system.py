@@ -1,6 +1,6 @@
 """The observation system Y = W χ + ρ, joint by joint, filtered and decimated alike."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 import dataclasses
 from dataclasses import fields
 from functools import cached_property, lru_cache
@@ -403,8 +403,9 @@ class TriangularFactors:
     def add(self, system: Rows, batches: int = BATCHES_PER_CHUNK) -> None:
         """Add the rows of a chunk, as so many batches."""
         self.counts += system.valid.sum(axis=1)
-        for part in _batch_factors(system, batches):
-            self._waiting.append(part)
+        for part in _batches(system, batches):
+            few = part.shape[1] < part.shape[2]  # that a factor would have more of
+            self._waiting.append(part if few else triangular_factor(part))
             if len(self._waiting) < self._merged:
                 continue
             self._factors[:, self._count] = _merged(self._waiting)
@@ -432,7 +433,7 @@ def joined(system: System) -> Array:
 def compress(system: System, most_batches: int) -> Factors:
     """Return the triangular factors of rows or factors, of at most so many successive batches."""
     if not isinstance(system, Factors):
-        parts = np.stack([*_batch_factors(system, most_batches)], axis=1)
+        parts = np.stack([*map(triangular_factor, _batches(system, most_batches))], axis=1)
         return _of_batches(system, parts, system.valid.sum(axis=1))
     groups = np.array_split(system.batches, min(most_batches, system.batches.shape[1]), axis=1)
     merged = [triangular_factor(g.reshape(len(g), -1, g.shape[-1])) for g in groups]
@@ -463,15 +464,15 @@ def _factors(template: System, total: Array, counts: Indices, batches: Array) ->
     return Factors(**own, counts=counts, batches=batches)
 
 
-def _batch_factors(system: System, batches: int) -> Iterator[Array]:
-    """Return the triangular factors of so many successive parts of the rows."""
+def _batches(system: System, batches: int) -> list[Array]:
+    """Return the usable rows of [W D Y] in so many successive parts, (n, N, b + d + 1) each."""
     rows = joined(system)
     rows *= system.valid[:, :, None]
-    return map(triangular_factor, np.array_split(rows, batches, axis=1))
+    return np.array_split(rows, batches, axis=1)
 
 
-def _merged(factors: Sequence[Array]) -> Array:
-    return triangular_factor(np.concatenate(factors, axis=1))
+def _merged(parts: Sequence[Array]) -> Array:
+    return triangular_factor(np.concatenate(parts, axis=1))
 
 
 def triangular_factor(rows: Array) -> Array:

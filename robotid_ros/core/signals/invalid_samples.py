@@ -123,6 +123,8 @@ def find_repeated(time: Array, position: Array, effort: Array, max_gap: float) -
 def unwrap_angles(position: Array, joints: Sequence[str]) -> tuple[Array, list[Finding]]:
     """Take jumps of 2π out of angles (N, n); other jumps are no turns."""
     step = np.diff(position, axis=0)
+    if np.abs(step).max(initial=0.0) <= 2.0 * np.pi - WRAP_TOLERANCE:
+        return position, []
     turns = np.where(np.abs(np.abs(step) - 2.0 * np.pi) < WRAP_TOLERANCE, np.sign(step), 0.0)
     jumps = np.abs(turns).sum(axis=0) > 0.0
     if not jumps.any():
