@@ -581,8 +581,8 @@ F815 known_before info: The expected error from parameter σ on working motions 
 F816 positions_unchecked: The description has no position limits of {joints}, which are not of the
   type continuous: their stops are not checked DO Set robot.lower and robot.upper, or correct the
   type WHY The motion may run into a stop.
-F817 links_unreadable: Meshes of {links} cannot be read: these links are not in the checks of
-  collisions DO Set excitation.workspace.mesh_folders WHY The motion may bring links together.
+F817 links_unreadable: Meshes of {links} cannot be read: only the joints of these links are checked
+  DO Set excitation.workspace.mesh_folders WHY The motion may bring links together.
 F820 badly_conditioned error: The normalised condition number is {condition:.3g}, above {most:g} DO
   Lengthen excitation.period, raise excitation.time_limit or loosen the limits WHY Noise moves
   parameters far where columns are nearly dependent.

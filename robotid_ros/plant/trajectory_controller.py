@@ -180,7 +180,7 @@ class TrajectoryController:
 
     def _take(self, goal: Goal) -> None:
         """
-        Run a goal next, its joints sorted, those that it leaves out where they are.
+        Run a goal next, its joints sorted; one that it leaves out, for another twice, stays.
 
         The original does not check the length of efforts: what is missing is zero here.
         """

@@ -4,7 +4,7 @@ Bodies of a robot, ground and obstacles; their clearances, and those of the tool
 Meshes are replaced by their convex hulls, which is on the safe side and quick.
 """
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import suppress
 from functools import cache
 from itertools import combinations, compress, pairwise
@@ -112,16 +112,15 @@ def collision_model(
 def _link_geometry(
     robot: Robot, model: Any, settings: Workspace
 ) -> tuple[Any, tuple[Finding, ...], dict[str, Finding]]:
-    geometry, unread = _readable_geometry(robot.urdf, model, list(settings.mesh_folders))
+    geometry, unread, bare = _readable_geometry(robot.urdf, model, list(settings.mesh_folders))
     unchecked = {} if unread is None else {'collision_geometry': unread}
-    if not geometry.ngeoms:
-        # Balls at the joints and the tool, so that ground and obstacles still count.
-        if settings.ground is not None or settings.obstacles:
-            tool, joints = model.frames[len(model.frames) - 1], range(2, model.njoints)
-            places = [(model.names[joint], joint, pin.SE3.Identity()) for joint in joints]
-            for place in (*places, (tool.name, tool.parentJoint, tool.placement)):
+    if settings.ground is not None or settings.obstacles:
+        # Balls at joints of links without shape, and at the tool, so that these still count.
+        tool, joints = model.frames[len(model.frames) - 1], range(2, model.njoints)
+        places = [(model.names[joint], joint, pin.SE3.Identity()) for joint in joints]
+        for place in (*places, (tool.name, tool.parentJoint, tool.placement)):
+            if place[1] in bare:
                 geometry.addGeometryObject(pin.GeometryObject(*place, shapes.Sphere(BALL_RADIUS)))
-        return geometry, (), unchecked
     meshes = [body for body in geometry.geometryObjects if _is_mesh(body)]
     boxes = []
     for body in meshes:
@@ -144,16 +143,18 @@ def _link_geometry(
     return geometry, tuple(notes), unchecked
 
 
-def _readable_geometry(urdf: str, model: Any, folders: list[str]) -> tuple[Any, Finding | None]:
-    """Read the shapes of all links but those whose meshes cannot be read, and name these."""
-    geometry, unread, reason = pin.GeometryModel(), list[str](), ''
+def _readable_geometry(
+    urdf: str, model: Any, folders: list[str]
+) -> tuple[Any, Finding | None, Container[int]]:
+    """Read the shapes of all links whose meshes can be read; name the others, and their joints."""
+    geometry, unread, reason = pin.GeometryModel(), dict[str, int](), ''
     if '<collision' not in urdf:
-        return geometry, finding('no_collision_geometry')
+        return geometry, finding('no_collision_geometry'), range(model.njoints)
     # A checkout need not have the name of its package: its meshes are below one of the folders.
     texts = urdf, _PACKAGE.sub('', urdf)
     for text in texts:
         try:
-            return _shapes(text, model, folders), None
+            return _shapes(text, model, folders), None, ()
         except (ValueError, RuntimeError) as error:
             reason = reason or reason_of(error)
     # One link after the other, since a parser stops at the first mesh that is missing.
@@ -165,11 +166,13 @@ def _readable_geometry(urdf: str, model: Any, folders: list[str]) -> tuple[Any, 
                     geometry.addGeometryObject(body)
                 break
         else:
+            frame = model.getFrameId(name, pin.FrameType.BODY)
             files = [mesh.get('filename', '') for mesh in link.iterfind('collision/geometry/mesh')]
-            unread.append(f'{name} ({", ".join(files)})')
+            unread[f'{name} ({", ".join(files)})'] = int(model.frames[frame].parentJoint)
     if not geometry.ngeoms:
-        return geometry, finding('collision_geometry_unreadable', reason=reason)
-    return geometry, finding('links_unreadable', links=unread)
+        found = finding('collision_geometry_unreadable', reason=reason)
+        return geometry, found, range(model.njoints)
+    return geometry, finding('links_unreadable', links=[*unread]), {*unread.values()}
 
 
 def _shapes(urdf: str, model: Any, folders: list[str]) -> Any:

@@ -33,11 +33,10 @@ class SerializedMessage(NamedTuple):
     published: int
 
 
-class NeverExecutedGroup(ReentrantCallbackGroup):
-    """Keeps an executor from waiting for what is in it."""
+class _NeverExecutedGroup(ReentrantCallbackGroup):
+    """Keeps an executor from waiting for a subscription."""
 
     def can_execute(self, entity: object) -> bool:
-        """Never."""
         return False
 
 
@@ -72,7 +71,7 @@ class BatchedSubscription:
             durability=transient_local if latched and all_keep else volatile,
         )
         given = message_type, topic, lambda _: None, qos
-        group = NeverExecutedGroup()
+        group = _NeverExecutedGroup()
         self._subscription = node.create_subscription(*given, callback_group=group, raw=True)
 
     @property

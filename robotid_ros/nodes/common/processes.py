@@ -9,7 +9,6 @@ from pathlib import Path
 import threading
 
 _NOWHERE = open(os.devnull, 'w')
-PREFERRED = os.SCHED_RR | os.SCHED_RESET_ON_FORK
 WATCHING_PRIORITY = 1  # above all that computes, below drivers and controllers: 50
 _preferring, _PREFERRING_LOCK = 0, threading.Lock()  # how many ask for it
 # Id of the process that a child ends with, as children of `ros2 launch` and `ros2 run` do.
@@ -89,12 +88,6 @@ def process_state(pid: int) -> str:
     return stat.rpartition(')')[2].split()[0]
 
 
-def prefer_this_thread() -> None:
-    """Ask for it for the thread that calls, in a sixth of the time; until `prefer_threads`."""
-    with contextlib.suppress(OSError):
-        os.sched_setscheduler(0, PREFERRED, os.sched_param(WATCHING_PRIORITY))
-
-
 def prefer_threads(preferred: bool) -> None:
     """
     Ask for real-time scheduling of this process's threads, or take that back.
@@ -104,7 +97,7 @@ def prefer_threads(preferred: bool) -> None:
     nodes in one process, all must take it back.
     """
     global _preferring
-    policy = PREFERRED if preferred else os.SCHED_OTHER
+    policy = os.SCHED_RR | os.SCHED_RESET_ON_FORK if preferred else os.SCHED_OTHER
     priority = os.sched_param(WATCHING_PRIORITY if preferred else 0)
     with _PREFERRING_LOCK:
         _preferring += 1 if preferred else -1

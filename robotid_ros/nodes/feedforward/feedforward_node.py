@@ -34,7 +34,7 @@ from ...exceptions import ControllerError, LimitError, RobotIdError, TrajectoryE
 from ..common import controller as jtc, runtime
 from ..common.batched_subscription import NEWEST
 from ..common.messages import one_line, status, status_array, to_nanoseconds, trajectory_message
-from ..common.processes import prefer_this_thread, prefer_threads
+from ..common.processes import prefer_threads
 from ..common.runtime import in_thread, LATCHED, STEADY
 from ..common.waiting import run_in_executor, Silence, wait_until
 from ..excitation.guardian import Guardian
@@ -198,15 +198,16 @@ class FeedForward(ModelNode):
 
     def _on_goal(self, goal: FollowJointTrajectory.Goal) -> GoalResponse:
         """Send a goal before rclpy accepts it, which takes longer than most efforts."""
+        self._drop_unaccepted()
         running = Running(self._model.robot.n)
         self._last_requested = self._unaccepted = running
-        prefer_this_thread()
+        prefer_threads(True)
         try:
             guarded = self._guardian is not None and self._guardian.is_running
             if guarded and self._is_quick(goal.trajectory):
                 self._add_efforts(running, goal)
                 self._send(running, goal)
-        except Exception as error:  # of `_execute` it ends the goal, here it would end the node
+        except Exception as error:  # it would end the node here: `_begin` raises it, for this goal
             running.answer = Future()
             running.answer.set_exception(error)
         return GoalResponse.ACCEPT
@@ -220,7 +221,6 @@ class FeedForward(ModelNode):
 
     async def _execute(self, running: Running, handle: ServerGoalHandle) -> Any:
         """Send a goal that was not, and hand its result back."""
-        prefer_threads(True)
         try:
             if running.answer is None and not await self._send_later(running, handle):
                 handle.canceled()
@@ -381,6 +381,16 @@ class FeedForward(ModelNode):
 
     # While goals run
 
+    def _drop_unaccepted(self) -> None:
+        """Cancel a goal that was sent and that rclpy did not accept: its client may be gone."""
+        running, self._unaccepted = self._unaccepted, None
+        if running is not None:
+            prefer_threads(False)
+            if running.answer is not None:
+                running.answer.add_done_callback(
+                    lambda sent: sent.exception() or sent.result().cancel_goal_async()
+                )
+
     def _watch(self) -> None:
         """Give signs of life, take in the tracking error, and cancel where states stop."""
         if self._robot is None:
@@ -392,11 +402,7 @@ class FeedForward(ModelNode):
         for running in list(self._running.values()):
             if time.monotonic() - running.replaced > ENDING_TIME:
                 running.end(None)
-        orphan, self._unaccepted = self._unaccepted, None
-        if orphan is not None and orphan.answer is not None:  # rclpy has not accepted it
-            orphan.answer.add_done_callback(
-                lambda sent: sent.exception() or sent.result().cancel_goal_async()
-            )
+        self._drop_unaccepted()
         latest = self._latest
         if latest is None:
             return
