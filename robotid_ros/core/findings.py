@@ -323,9 +323,6 @@ F407 gravity_direction error: Gravity along ({direction:.2f}) in the frame of th
 F408 friction_jump error: The friction of {joint} changes by {jump:+.2g} {unit} at {since:.2f} s DO
   Leave out what is from {start:.2f} to {stop:.2f} s, or identify the parts apart, by --to
   {since:.2f} and --from {since:.2f}{tried} WHY One value of friction cannot stand for two.
-F409 effort_saturation error: The effort of {joint} seems to saturate near {limit:.3g} in
-  {share:.0%} of the samples DO Run a slower trajectory WHY A drive at its limit does not show the
-  torque that the motion needs.
 F410 beyond_effort_limit error: Efforts are far beyond the URDF's effort limits: [[{joints}
   {efforts:.3g} ({limits:.3g})]] MEANS Their unit or drive gain, or the limits, are not those of
   this robot DO Check units, robot.drive_gain and the limits WHY Drives peak at two to three times
@@ -347,9 +344,6 @@ F414 load_changed error: During the recording the load beyond joints changed: {c
 F415 offset_changed error: During the recording the zero of efforts changed: {changes} DO Calibrate
   the zero of the effort sensors, or identify the parts separately (--from, --to) WHY A zero that
   moves looks like friction and gravity.
-F416 payload_changed error: From {since:.1f} s on the last link carries another load[[, by about
-  {mass:+.2g} kg,]] than before DO Identify the parts with and without it separately (--from, --to)
-  WHY Masses of the last links are those of neither part.
 F417 axis_reversed error: {joints} moves the other way round than in the URDF{instead} DO Multiply
   the axis in the URDF by -1, check the position limits, which turn with it, and set
   robot.drive_gain to {gains:.3g} there{tried} WHY Positions, efforts and URDF have to agree which
@@ -357,8 +351,6 @@ F417 axis_reversed error: {joints} moves the other way round than in the URDF{in
 F418 effort_magnitudes error: The efforts of {joints} come down to zero and never go below it DO
   Record them with their sign; of a servo, its sign bit (docs/efforts.md) WHY Magnitudes look like
   friction, and lack gravity.
-F419 other_axis error: {joints} moves about or along another axis than in the URDF{instead} DO Set
-  its axis in the URDF to {axis}{tried} WHY Torques of all joints before it depend on that axis.
 F420 unexplained_coupling error: {unexplained}: a torque that follows speed and acceleration of
   {other} explains {share:.0%} of this DO [[If one motor turns both joints, write into a
   configuration, and give it by -c: {lines}]][[Look for what connects {neither}, as a cable or a
@@ -378,9 +370,9 @@ F425 unexplained_motion error: {unexplained}: it follows the motion, but no fric
 F426 unexplained_effort error: {unexplained}[[, {alone:.0%} where it is fitted alone]]: no sign,
   gain, exchange of columns, delay or direction of gravity explains it DO Compare joint axes and
   lengths of the URDF with the robot WHY {biased} A wrong length acts on every joint before it.
-F427 other_zero error: The positions of {joints} have another zero than in the URDF{instead} DO Add
-  [[{shifts:+.3g} {units} to {joints}]], calibrate the joints, or turn their origins in the
-  URDF{tried} WHY Gravity and inertia of all joints before one depend on its position.
+F427 other_zero error: The positions of {joint} have another zero than in the URDF{instead} DO Add
+  {shift:+.3g} {unit}, calibrate the joint, or turn its origin in the URDF{tried} WHY Gravity and
+  inertia of all joints before one depend on its position.
 F428 unexplained_steps error: {unexplained}: its position comes in steps that hide speeds below
   {speed:.2g} a second, and the sign of friction with them DO Move faster, or record a finer
   position WHY Where the sign of a speed is wrong, friction is.
@@ -828,7 +820,7 @@ MISREAD = (
     *('columns_exchanged', 'effort_sign', 'effort_gain', 'efforts_swapped', 'effort_scale'),
     *('effort_unit', 'effort_unit_of_log', 'effort_magnitudes', 'implausible_inertia'),
     *('gravity_direction', 'gravity_compensated'),
-    *('axis_reversed', 'other_axis', 'other_zero', 'joints_exchanged'),
+    *('axis_reversed', 'other_zero', 'joints_exchanged'),
 )
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with efforts, axes, zeros and names of joints: what leaves less when put right."""
+"""What is wrong with efforts, zeros and names of joints: what leaves less when put right."""
 
 from collections.abc import Iterable, Iterator, Sequence
 import dataclasses
@@ -7,7 +7,6 @@ from itertools import combinations, product
 from typing import Any, NamedTuple
 
 import numpy as np
-import pinocchio
 
 from ..arrays import Array, column_sizes
 from ..findings import Finding, finding
@@ -144,13 +143,13 @@ def _other_gravity(robot: Robot, samples: Samples, may_hang: bool) -> Array | No
 SIGN, GAIN, SWAPPED = 'effort_sign', 'effort_gain', 'efforts_swapped'
 SCALE, GRAVITY, DESCRIBED = 'effort_scale', 'gravity_direction', 'the masses of the URDF'
 EFFORT_UNIT, COMPENSATED = 'effort_unit', 'gravity_compensated'
-GEOMETRY = 'axis_reversed', 'other_axis', 'other_zero', 'joints_exchanged'
-REVERSED, AXIS, ZERO, EXCHANGED = GEOMETRY
+GEOMETRY = 'axis_reversed', 'other_zero', 'joints_exchanged'
+REVERSED, ZERO, EXCHANGED = GEOMETRY
 # By how much the squared error has to fall. Signs and columns are either right or not; a gain may
 # stand in for friction or geometry that the model lacks.
 LEAST = {
     SIGN: 1.5, SWAPPED: 2.0, GAIN: 1.3, SCALE: 1.5, EFFORT_UNIT: 1.5, GRAVITY: 1.5,
-    COMPENSATED: 1.5, REVERSED: 1.5, AXIS: 1.5, ZERO: 1.25, EXCHANGED: 1.5,
+    COMPENSATED: 1.5, REVERSED: 1.5, ZERO: 1.25, EXCHANGED: 1.5,
 }  # fmt: skip
 # Share by which the squared error of all joints together exceeds that of each alone, from which
 # efforts contradict each other or robots that can exist; what is left otherwise has other causes.
@@ -355,11 +354,10 @@ def _gravity(robot: Robot, samples: Samples, found: list[Cause], efforts: Effort
 
 
 class _Reading(NamedTuple):
-    """Another way to read a recording: the robot, its motion, and the efforts of its joints."""
+    """Another way to read a recording: its motion, and the efforts of its joints."""
 
     name: str  # of the finding
     joints: tuple[int, ...]
-    robot: Robot
     samples: Samples
     efforts: Efforts
     values: dict[str, Any]
@@ -368,33 +366,24 @@ class _Reading(NamedTuple):
 def _geometry(
     robot: Robot, samples: Samples, moving: Sequence[int], efforts: Efforts
 ) -> list[Cause]:
-    """Try other axes, zeros and columns of joints, where one explains more than the `efforts`."""
+    """Try other senses, zeros and columns of joints that explain more than the `efforts` do."""
     rows = _sample_rows(robot, samples)
     assert rows.q is not None
     recorded, parts = Trials(rows), folds_of(rows)
     limit = _left(robot, samples, recorded.sigma)
-    tried = list[tuple[Trial, _Reading, Array]]()
+    good = list[tuple[Trial, _Reading, Array]]()
     for reading in _readings(robot, samples, moving, recorded.sigma) if len(moving) > 1 else ():
-        few = _left(reading.robot, reading.samples, recorded.sigma, reading.efforts)
+        few = _left(robot, reading.samples, recorded.sigma, reading.efforts)
         if LEAST[reading.name] * few > limit:
             continue
-        after = Trials(_sample_rows(reading.robot, reading.samples), parts=parts)
+        after = Trials(_sample_rows(robot, reading.samples), parts=parts)
         errors = after.errors(reading.efforts)
-        tried.append((recorded.compare(recorded.recorded, errors), reading, errors))
-    good = [each for each in tried if each[0].is_better(LEAST[each[1].name])]
+        trial = recorded.compare(recorded.recorded, errors)
+        if trial.is_better(LEAST[reading.name]):
+            good.append((trial, reading, errors))
     if not good:
         return []
     trial, reading, errors = max(good, key=lambda each: each[0].gain)
-    while reading.name == ZERO:  # zeros of a table are off together
-        further = list[tuple[Trial, _Reading, Array]]()
-        for more in _zeros(reading, {*moving} - {*reading.joints}, recorded.sigma):
-            more = _right_angles(more, samples, recorded.sigma)
-            left = Trials(_sample_rows(robot, more.samples), parts=parts).recorded
-            if recorded.compare(errors, left).is_better(LEAST[ZERO]):
-                further.append((recorded.compare(recorded.recorded, left), more, left))
-        if not further:
-            break
-        trial, reading, errors = max(further, key=lambda each: each[0].gain)
     # A spring looks like weight on another axis.
     with_springs = np.concatenate([rows.W, _spring_columns(rows.q)], axis=2)
     springs = Trials(dataclasses.replace(rows, W=with_springs), parts=parts).recorded
@@ -418,7 +407,7 @@ def _left(robot: Robot, samples: Samples, sigma: Array, efforts: Efforts | None 
 def _readings(
     robot: Robot, samples: Samples, moving: Sequence[int], sigma: Array
 ) -> Iterator[_Reading]:
-    """Yield joints the other way round, about other axes, from other zeros, and exchanged."""
+    """Yield joints the other way round, from other zeros, and exchanged."""
     same = Efforts.as_recorded(robot.n)
     for j in moving:
         both = same.scaled(_only(robot.n, j, -1.0))
@@ -426,14 +415,13 @@ def _readings(
         # An effort whose sense is the URDF's has to be turned with the axis.
         for sense, taken in ((-1.0, same), (1.0, both)):
             values = {'gains': [sense * robot.drive_gain[j]]}
-            yield _Reading(REVERSED, (j,), robot, turned, taken, values)
-        for turns in (1, 2):
-            other, axis = other_axis(robot, j, turns)
-            yield _Reading(AXIS, (j,), other, samples, same, {'axis': axis})
-    yield from _zeros(_Reading(ZERO, (), robot, samples, same, {'shifts': ()}), moving, sigma)
+            yield _Reading(REVERSED, (j,), turned, taken, values)
+        if shift := _zero(robot, samples, j, sigma):
+            values = {'shift': shift, 'unit': 'm' if robot.prismatic[j] else 'rad'}
+            yield _Reading(ZERO, (j,), _shifted(samples, j, shift), same, values)
     for i, j in combinations(moving, 2):
         taken = same.swapped(i, j)
-        yield _Reading(EXCHANGED, (i, j), robot, _read_as(taken, samples), taken, {})
+        yield _Reading(EXCHANGED, (i, j), _read_as(taken, samples), taken, {})
 
 
 def _read_as(efforts: Efforts, samples: Samples) -> Samples:
@@ -442,53 +430,6 @@ def _read_as(efforts: Efforts, samples: Samples) -> Samples:
         x[:, efforts.columns] * efforts.factors for x in (samples.q, samples.dq, samples.ddq)
     )
     return dataclasses.replace(samples, q=q, dq=dq, ddq=ddq)
-
-
-def other_axis(robot: Robot, joint: int, turns: int) -> tuple[Robot, list[float]]:
-    """Let a joint act along the axis that a turn of its frame's x to y to z makes of its own."""
-    model = robot.model.copy()
-    number, turn = model.getJointId(robot.joints[joint]), np.roll(np.eye(3), turns, axis=0)
-    own, data = model.joints[number], model.joints[number].createData()
-    own.calc(data, np.zeros(own.nq))
-    placements, turned = model.jointPlacements, pinocchio.SE3(turn, np.zeros(3))
-    placements[number] = placements[number] * turned
-    for child, parent in enumerate(model.parents):
-        if child and parent == number:
-            placements[child] = turned.inverse() * placements[child]
-    axis = turn @ data.S.reshape(2, 3).sum(axis=0)  # a screw has one part that is not zero
-    return dataclasses.replace(robot, model=model), (np.round(axis, 6) + 0.0).tolist()
-
-
-def _zeros(known: _Reading, joints: Iterable[int], sigma: Array) -> Iterator[_Reading]:
-    """Yield what is `known` with the zero of one joint more."""
-    for j in sorted(joints):
-        if shift := _zero(known.robot, known.samples, j, sigma):
-            off, shifts = (*known.joints, j), (*known.values['shifts'], shift)
-            yield _from_zeros(known, off, shifts, _shifted(known.samples, j, shift))
-
-
-def _from_zeros(
-    known: _Reading, joints: tuple[int, ...], shifts: tuple[float, ...], samples: Samples
-) -> _Reading:
-    """Return a reading of shifted samples."""
-    units = ['m' if known.robot.prismatic[j] else 'rad' for j in joints]
-    values = {'shifts': shifts, 'units': units}
-    return known._replace(joints=joints, samples=samples, values=values)
-
-
-def _right_angles(found: _Reading, samples: Samples, sigma: Array) -> _Reading:
-    """Return zeros with right angles at the last two joints where they leave less."""
-    *others, i, j = found.joints
-    known = samples
-    for joint, shift in zip(others, found.values['shifts'], strict=False):
-        known = _shifted(known, joint, shift)
-    tried = [(_left(found.robot, found.samples, sigma), found)]
-    for pair in product(RIGHT, repeat=2):
-        moved = _shifted(_shifted(known, i, pair[0]), j, pair[1])
-        shifts = (*found.values['shifts'][:-2], *pair)
-        right = _from_zeros(found, found.joints, shifts, moved)
-        tried.append((_left(found.robot, moved, sigma), right))
-    return min(tried, key=lambda each: each[0])[1]
 
 
 def _zero(robot: Robot, samples: Samples, joint: int, sigma: Array) -> float:

@@ -18,7 +18,7 @@ from ..signals.recording import Samples
 from .advice import COMPENSATED, EFFORT_UNIT, find_causes, GEOMETRY, GRAVITY, SWAPPED
 from .coupled_motor import with_ratios
 from .data_quality import MIN_MOVING_SHARE
-from .plausibility import FittedModel, limit_warnings, saturation_warnings, scale_warnings
+from .plausibility import FittedModel, limit_warnings, scale_warnings
 from .stationarity import friction_jump, joint_torques, LARGE_RESIDUAL, stationarity_warnings
 from .trials import compare, trial_rows
 
@@ -78,12 +78,11 @@ def data_warnings(
     # Of efforts that are no torques, no size is plausible.
     torques = all(cause.name != EFFORT_UNIT for cause in causes)
     sizes = scale_warnings(robot, base, samples, estimate) if torques else []
-    sizes += saturation_warnings(robot, samples, systems[0])
     sizes = [each for each in sizes if not known.issuperset(each.joints)]
     scaled = _joints(sizes)
     whole = whole or FittedModel(robot, base, systems, estimate.value)
     steady = [t for t in joint_torques(whole) if robot.joints[t.joint] not in scaled]
-    changes = stationarity_warnings(whole.robot, whole.base, steady)
+    changes = stationarity_warnings(whole.robot, steady)
     known |= scaled | _joints(changes)
     jumps = dict[int, Finding]()
     for j in np.flatnonzero(estimate.residual > LARGE_RESIDUAL).tolist():

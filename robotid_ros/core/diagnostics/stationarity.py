@@ -15,7 +15,7 @@ from ..regression.goodness_of_fit import OFFSET, rigid_and_offset
 from ..regression.observation_system import Rows
 from ..signals.recording import STANDSTILL
 from .plausibility import FittedModel
-from .trials import RIDGE, Trials
+from .trials import RIDGE, scaled, Trials
 
 # Effort over rounding: what is smaller than this share of a joint's effort is no part of it.
 NO_PART = 1e-3
@@ -84,40 +84,30 @@ def _column(robot: Robot, base: BaseParameters, joint: int, symbol: str) -> int 
     return next((c for c, p in enumerate(parameters) if (p.symbol, p.joint) == own), None)
 
 
-def block_products(columns: Array, blocks: int) -> Array:
-    """Return the products of columns (N, c) with one another in contiguous blocks, (B, c, c)."""
-    edges = np.linspace(0, len(columns), blocks + 1).astype(int)
-    parts = (columns[a:b] for a, b in pairwise(edges))
-    return np.stack([part.T @ part for part in parts])
-
-
-def _regress(products: Array, course: Array, chosen: Array) -> tuple[Array, Array, float]:
+def _regress(products: Array, course: Array, chosen: Array) -> tuple[float, float, float]:
     """
-    Regress an error on torques X that are constant and on some of them along a course of time.
+    Regress an error on torques X that are constant and on a sum of them along a course of time.
 
-    Of products (B, m + 1, m + 1) of [X e] in blocks, a course (B,), and combinations (m, c) of X
-    that change. The blocks' scores are taken as they are, so that errors may correlate within a
-    block (Liang and Zeger 1986). Returns factors (c,), their σ, the squared error explained.
+    Of products (B, m + 1, m + 1) of [X e] in blocks, a course (B,), and the sum (m,) of X that
+    changes. The blocks' scores are taken as they are, so that errors may correlate within a block
+    (Liang and Zeger 1986). Returns the factor, its σ, the squared error explained.
     """
     B, m = len(products), products.shape[1] - 1
     G, right = products[:, :m, :m], products[:, :m, m]
     total = products.sum(axis=0)
     without = float(np.linalg.lstsq(total[:m, :m], total[:m, m], rcond=RIDGE)[0] @ total[:m, m])
     constant = np.broadcast_to(np.eye(m), (B, m, m))
-    expand = np.concatenate([constant, course[:, None, None] * chosen], axis=2)
+    expand = np.concatenate([constant, (course[:, None] * chosen)[:, :, None]], axis=2)
     transposed = expand.transpose(0, 2, 1)
     normals = transposed @ G @ expand
     targets = np.einsum('bkm,bm->bk', transposed, right)
-    left = normals.sum(axis=0)
-    size = np.diag(left)
-    scale = np.where(size > 0.0, 1.0 / np.sqrt(np.where(size > 0.0, size, 1.0)), 0.0)
-    normal = left * np.outer(scale, scale) + RIDGE * np.eye(len(left))
-    inverse = np.linalg.inv(normal) * np.outer(scale, scale)
+    left, scale = scaled(normals.sum(axis=0))
+    inverse = np.linalg.inv(left) / np.outer(scale, scale)
     value = inverse @ targets.sum(axis=0)
     spread = (targets - np.einsum('bkl,l->bk', normals, value)) @ inverse
-    sigma = np.sqrt(B / max(B - len(value), 1) * np.sum(spread**2, axis=0))
+    sigma = np.sqrt(B / max(B - len(value), 1) * np.sum(spread[:, m] ** 2))
     explained = float(value @ targets.sum(axis=0)) - without
-    return value[m:], np.maximum(sigma[m:], 1e-300), explained
+    return float(value[m]), max(float(sigma), 1e-300), explained
 
 
 # Contiguous blocks whose errors are taken as independent; least rows of a block, and blocks.
@@ -132,10 +122,6 @@ SIGNIFICANT, MIN_CHANGE, MIN_SHARE, MIN_EXPLAINED = 6.0, 0.1, 0.004, 0.1
 MIN_OFFSET = 0.1  # a zero that moves, over the joint's effort
 # What it has to explain of an error that is large, or may come from standstill, as a zero does.
 LARGE, MIN_OF_LARGE = 0.1, 0.3
-# What a change of the payload has to explain over what the joints' own changes do.
-PAYLOAD_GAIN = 1.05
-# Load that a payload adds, over a joint's effort, and moments of it that no joint feels.
-MIN_LOAD, NOTHING = 0.03, 1e-6
 LEAST_BEFORE = 0.1  # of what a torque is on average: less would make any change look endless
 
 # Names of findings: what changed.
@@ -153,15 +139,10 @@ class _JointChange(NamedTuple):
     explained: float
 
 
-def stationarity_warnings(
-    robot: Robot, base: BaseParameters, torques: Sequence[JointTorques]
-) -> list[Finding]:
+def stationarity_warnings(robot: Robot, torques: Sequence[JointTorques]) -> list[Finding]:
     """Name the joints whose friction, efforts or loads changed."""
     usable = [t for t in torques if len(t.time) >= MIN_ROWS * MIN_BLOCKS and t.size > 0.0]
     findings = [found for t in usable if (found := _largest_change(t)) is not None]
-    payload = _payload(robot, base, usable, findings)
-    if payload is not None:
-        return [payload]
     result = []
     findings.sort(key=lambda change: -abs(change.share))
     for kind, gradual in product((EFFORT, FRICTION, LOAD, ZERO), (False, True)):
@@ -189,7 +170,10 @@ def _courses(time: Array, blocks: int) -> Iterator[tuple[float | None, Array]]:
 def _largest_change(torques: JointTorques) -> _JointChange | None:
     """Return the change of a joint that explains most of its error, where it is to be told."""
     parts = np.column_stack([*torques.friction.values(), torques.rigid])
-    products = block_products(np.column_stack([parts, torques.error]), torques.blocks)
+    columns = np.column_stack([parts, torques.error])
+    edges = np.linspace(0, len(columns), torques.blocks + 1).astype(int)
+    blocks = (columns[a:b] for a, b in pairwise(edges))
+    products = np.stack([block.T @ block for block in blocks])
     kinds = np.array([ZERO if k == OFFSET else FRICTION for k in torques.friction] + [LOAD])
     # What may change: its share of each part.
     choices = [(EFFORT, np.ones(len(kinds)))]
@@ -203,11 +187,11 @@ def _largest_change(torques: JointTorques) -> _JointChange | None:
         torque = parts @ chosen
         whole = {FRICTION: friction, ZERO: torques.size}.get(kind, rms(torque))
         for since, course in _courses(torques.time, torques.blocks):
-            (value,), (sigma,), explained = _regress(products, course, chosen[:, None])
+            value, sigma, explained = _regress(products, course, chosen)
             more = best is None or explained > best.explained
             if not more or abs(value) < SIGNIFICANT * sigma:
                 continue
-            share = _share(torques, kind, torque, whole, course, float(value), explained)
+            share = _share(torques, kind, torque, whole, course, value, explained)
             if share is not None:
                 best = _JointChange(torques.joint, kind, share, since, explained)
     return best
@@ -230,45 +214,6 @@ def _share(
     alone = offset or rms(torque) < whole
     before = 1.0 if alone else max(1.0 + value * float(course[0]), LEAST_BEFORE)
     return sign * size / (whole * before)
-
-
-def _payload(
-    robot: Robot, base: BaseParameters, torques: list[JointTorques], findings: list[_JointChange]
-) -> Finding | None:
-    """Tell of a body that came to or left the last link, where that explains more."""
-    if not findings or not torques:
-        return None
-    last = int(robot.first_columns[-1])
-    directions = base.matrix[:, [last + 9, last + 6, last + 7, last + 8]]
-    blocks = min(t.blocks for t in torques)
-    own = {found.joint: found.explained for found in findings}
-    products, by_joints = np.zeros((blocks, 5, 5)), 0.0
-    for t in torques:
-        weight = 1.0 / max(float(t.error @ t.error), 1e-300)
-        by_joints += weight * own.get(t.joint, 0.0)
-        products += weight * block_products(np.column_stack([t.W @ directions, t.error]), blocks)
-    size = np.diag(products.sum(axis=0))[:4]
-    used = np.flatnonzero(size > NOTHING * size.max())
-    if not used.size:
-        return None
-    time, chosen = torques[0].time, np.eye(len(used))
-    products = products[:, [*used, 4]][:, :, [*used, 4]]
-    steps = (step for step in _courses(time, blocks) if step[0] is not None)
-    found = [(since, *_regress(products, course, chosen)) for since, course in steps]
-    if not found:
-        return None
-    since, value, sigma, explained = max(found, key=lambda step: step[-1])
-    # The load of several joints, and nothing else, changed at the same time.
-    known = [each.since for each in findings if each.kind == LOAD and each.since is not None]
-    shared = len(known) == len(findings) > 1 and np.ptp(known) <= 2.0 * np.ptp(time) / PLACES
-    alone = explained < PAYLOAD_GAIN * by_joints and not shared
-    loads = [rms(t.W @ directions[:, used] @ value) / t.size for t in torques]
-    sure = np.abs(value) / sigma
-    if sure.max() < SIGNIFICANT or alone or max(loads) < MIN_LOAD:
-        return None
-    of_mass = explained > by_joints and used[0] == 0 and sure[0] > SIGNIFICANT
-    mass = value[0] if of_mass else None
-    return finding('payload_changed', robot.joints, since=since, mass=mass)
 
 
 LARGE_RESIDUAL = 0.02  # relative residual of a joint from which its friction is looked into

@@ -265,14 +265,14 @@ def inertia_columns(robot: Robot, q: Array) -> Array:
     return np.asarray(torques[joints, joints + 1] - torques[:, 0])
 
 
-def _scaled(normal: Array) -> tuple[Array, Array]:
+def scaled(normal: Array) -> tuple[Array, Array]:
     """Return a normal matrix with ones on its diagonal, and the scale (b,) of its columns."""
     scale = diagonal_scale(normal)
     return normal / np.outer(scale, scale) + RIDGE * np.eye(len(normal)), scale
 
 
 def _solve(normal: Array, right: Array) -> Array:
-    left, scale = _scaled(normal)
+    left, scale = scaled(normal)
     return np.asarray(np.linalg.solve(left, right / scale) / scale)
 
 
@@ -291,7 +291,7 @@ def _least_distance(normal: Array, value: Array, A: Array) -> Array:
     A = A[~A[:, ~used].any(axis=1)][:, used]
     if not len(A):
         return value
-    left, scale = _scaled(normal[np.ix_(used, used)])
+    left, scale = scaled(normal[np.ix_(used, used)])
     L = np.linalg.cholesky(left)
     G, h = np.linalg.solve(L, (A / scale).T).T, -A @ value[used]
     size = np.maximum(np.linalg.norm(G, axis=1), 1e-300)
