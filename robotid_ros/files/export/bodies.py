@@ -54,23 +54,22 @@ def is_physical(body: Array) -> bool:
 
 def distribute(
     total: Array, bodies: Mapping[str, Array], receivers: Sequence[str]
-) -> tuple[dict[str, Array], dict[str, float]]:
+) -> dict[str, Array]:
     """
     Share a new body among the links that move as one, so that each of them can exist.
 
     The first receiver that can takes the difference. Where none can, heavy links shrink in
     proportion and the first one, the moving link, takes the rest, P − Σ s_i P_i ≻ 0. Bodies are at
-    the same frame. Returns that of the link that takes the difference, and factors of those that
-    shrink.
+    the same frame. Returns those of the links that change.
     """
     old = np.sum(list(bodies.values()), axis=0)
     if np.abs(total - old).max() <= UNCHANGED * np.abs(old).max():
-        return {}, {}
+        return {}
     for name in receivers:
         single = total - (old - bodies[name])
         if is_physical(single):
-            return {name: single}, {}
-    first, factors = receivers[0], dict[str, float]()
+            return {name: single}
+    first, smaller = receivers[0], dict[str, Array]()
     others = {name: body for name, body in bodies.items() if name != first}
     if is_physical(total):
         root = np.linalg.inv(np.linalg.cholesky(total))
@@ -86,9 +85,9 @@ def distribute(
                 kept = kept + body
             else:
                 heavy[name] = body
-        factors = dict.fromkeys(heavy, SHARE / share(np.sum(list(heavy.values()), axis=0)))
-    rest = [factors.get(name, 1.0) * body for name, body in others.items()]
-    return {first: total - np.sum(rest, axis=0)}, factors
+        factor = SHARE / share(np.sum(list(heavy.values()), axis=0)) if heavy else 1.0
+        smaller = {name: factor * body for name, body in heavy.items()}
+    return {first: total - np.sum([*{**others, **smaller}.values()], axis=0), **smaller}
 
 
 class Shape(NamedTuple):

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 import re
-from typing import Any
-from xml.dom.minidom import Element, Node, parseString
+from xml.dom.minidom import Comment, Element, Node, parseString
 from xml.parsers.expat import ExpatError
 from xml.sax.saxutils import quoteattr
 
@@ -87,12 +86,9 @@ def identified_urdf(
         moving, *rest = _fixed_together(_link(joint, 'child'), joints)
         rest.sort(key=lambda link: -own[link][3, 3])
         heavy = [link for link in rest if own[link][3, 3] > 0.0]
-        changed, factors = distribute(total, bodies, [moving, *heavy])
-        for link, body in changed.items():
+        for link, body in distribute(total, bodies, [moving, *heavy]).items():
             back = np.linalg.inv(places[link])
             _put_inertial(named['link', link], back @ body @ back.T)
-        for link, factor in factors.items():
-            _scale(named['link', link], factor)
         terms = friction_terms(robot, number)
         rubs = any(term != 'offset' and not TERMS[term].of_position for term in terms)
         # Where no friction was identified the description's stays.
@@ -162,22 +158,12 @@ def _put_inertial(link: Element, body: Array) -> None:
     _put(link, 'inertial', text)
 
 
-def _scale(link: Element, factor: float) -> None:
-    """Multiply mass and moments of a link's `<inertial>`."""
-    inertial = _child(link, 'inertial')
-    assert inertial is not None
-    for tag, names in (('mass', ('value',)), ('inertia', MOMENTS)):
-        if (element := _child(inertial, tag)) is not None:
-            for name in names:
-                element.setAttribute(name, _exact(factor * float(element.getAttribute(name) or 0)))
-
-
 def _put_dynamics(
     joint: Element, values: Mapping[str, float], plain: PlainFriction | None, missed: str
 ) -> None:
     """Write what `<dynamics>` may hold, and all else into a comment behind it."""
     element = _child(joint, 'dynamics')
-    known = set() if element is None else {*element.attributes.keys()}
+    known = {} if element is None else dict(element.attributes.items())
     written, held = dict[str, str](), {*INERTIAL}
     pairs = (('damping', 'Fv', plain.viscous), ('friction', 'Fc', plain.coulomb)) if plain else ()
     for name, symbol, value in pairs:
@@ -190,30 +176,19 @@ def _put_dynamics(
         written['armature'] = _exact(max(values['Ia'], 0.0))
         held.add('Ia')
     rest = [f'{key} {_exact(value)}' for key, value in values.items() if key not in held]
-    if not written and not rest:
-        return
     note = f'{NOTE} {", ".join(rest)}' if rest else ''
     if plain and missed:
         note += (
             f'; damping and friction, with an offset of {_exact(plain.offset)}, differ from this '
             f'friction by up to {missed}'
         )
-    if element is None:
-        attributes = ' '.join(f'{name}="{value}"' for name, value in written.items())
-        texts = [f'<dynamics {attributes}/>'] * bool(written) + [f'<!-- {note} -->'] * bool(note)
+    for node in [*joint.childNodes]:
+        if isinstance(node, Comment) and NOTE in node.data:
+            joint.removeChild(node)  # of an identification before
+    attributes = ' '.join(f'{k}={quoteattr(v)}' for k, v in {**known, **written}.items())
+    texts = [f'<dynamics {attributes}/>'] * bool(attributes) + [f'<!-- {note} -->'] * bool(note)
+    if texts:
         _put(joint, 'dynamics', '\n    '.join(texts))
-        return
-    for name, text in written.items():
-        element.setAttribute(name, text)
-    after: Any = element.nextSibling
-    while after is not None and after.nodeName == '#text' and not after.data.strip():
-        after = after.nextSibling
-    if after is not None and after.nodeName == '#comment' and NOTE in after.data:
-        joint.removeChild(after)  # of an identification before
-    place: Any = element.nextSibling
-    if note and (document := joint.ownerDocument):
-        for node in (document.createTextNode('\n    '), document.createComment(f' {note} ')):
-            joint.insertBefore(node, place)
 
 
 def _exact(value: float) -> str:
