@@ -125,9 +125,6 @@ F108 joints_by_order: No name matches a joint: matched by order: [[{words} is {j
   order is another, give it by --joints WHY A log of another order mixes up the joints.
 F109 joints_by_number: {columns} matched by number to {joints} of {count} joints DO If they are
   others, name them by --joints WHY A log of another part of the robot mixes up the joints.
-F110 columns_exchanged error: Columns are exchanged, as derivatives show: [[{what}]] DO Name them
-  by --columns, or correct the log WHY Columns of another joint or quantity make every parameter
-  wrong.
 F111 rows_of_other_joints info: Rows of other joints, or of the same in another order, are left
   out: [[{sets} ({counts} rows)]] DO To use them, record a bag WHY Where publishers share a topic,
   a column is of another joint in each row.
@@ -817,7 +814,7 @@ NAMES: Mapping[str, Code] = {each.name: each for each in CODES.values()}
 # By these, log and description are of another robot, or in other units: whatever fits, masses are
 # wrong.
 MISREAD = (
-    *('columns_exchanged', 'effort_sign', 'effort_gain', 'efforts_swapped', 'effort_scale'),
+    *('effort_sign', 'effort_gain', 'efforts_swapped', 'effort_scale'),
     *('effort_unit', 'effort_unit_of_log', 'effort_magnitudes', 'implausible_inertia'),
     *('gravity_direction', 'gravity_compensated'),
     *('axis_reversed', 'other_zero', 'joints_exchanged'),

@@ -414,11 +414,12 @@ def _readings(
         turned = _read_as(both, samples)
         # An effort whose sense is the URDF's has to be turned with the axis.
         for sense, taken in ((-1.0, same), (1.0, both)):
-            values = {'gains': [sense * robot.drive_gain[j]]}
-            yield _Reading(REVERSED, (j,), turned, taken, values)
+            gains = [sense * robot.drive_gain[j]]
+            yield _Reading(REVERSED, (j,), turned, taken, {'gains': gains})
         if shift := _zero(robot, samples, j, sigma):
-            values = {'shift': shift, 'unit': 'm' if robot.prismatic[j] else 'rad'}
-            yield _Reading(ZERO, (j,), _shifted(samples, j, shift), same, values)
+            unit = 'm' if robot.prismatic[j] else 'rad'
+            shifted = _shifted(samples, j, shift)
+            yield _Reading(ZERO, (j,), shifted, same, {'shift': shift, 'unit': unit})
     for i, j in combinations(moving, 2):
         taken = same.swapped(i, j)
         yield _Reading(EXCHANGED, (i, j), _read_as(taken, samples), taken, {})

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 import dataclasses
+from fractions import Fraction
 from itertools import chain
 from typing import Any
 
@@ -16,11 +17,10 @@ from ..regression.least_squares import project_out
 from ..regression.observation_system import decimate, Rows
 from ..signals.recording import Samples
 from .advice import COMPENSATED, EFFORT_UNIT, find_causes, GEOMETRY, GRAVITY, SWAPPED
-from .coupled_motor import with_ratios
 from .data_quality import MIN_MOVING_SHARE
 from .plausibility import FittedModel, limit_warnings, scale_warnings
 from .stationarity import friction_jump, joint_torques, LARGE_RESIDUAL, stationarity_warnings
-from .trials import compare, trial_rows
+from .trials import compare, RIDGE, Trial, trial_rows, Trials
 
 # With a wrong gravity or sense, or efforts of other joints, every joint is off, whatever else is.
 EVERYTHING = (COMPENSATED, GRAVITY, SWAPPED, *GEOMETRY)
@@ -244,6 +244,89 @@ def _is_structured(error: Array, predicted: Array, system: Rows) -> bool:
     band = max(1, int(system.band * len(power[0])))
     share = float(power[0][:motion].sum() / max(power[0].sum(), 1e-300))
     return share > min(MIN_STRUCTURE * motion / band, 0.5 * (1.0 + motion / band))
+
+
+# By how much a motor has to lower the squared error of both joints that it turns, and a ratio that
+# of one of small whole numbers, which teeth of wheels have: friction that the model lacks moves
+# the best one (at a TX-40's wrist, whose ratio is 1, to 0.8).
+LEAST_OF_MOTOR, SIMPLER, MOST_TEETH = 1.5, 1.25, 12
+DIRECTIONS, ACCURACY = 60, 1e-4  # of two ratios (cos θ, sin θ): how many are tried, of the best θ
+
+
+def with_ratios(robot: Robot, samples: Samples, system: Rows, found: Finding) -> Finding:
+    """
+    Add to a coupling of two joints the lines that describe it, where they help when tried.
+
+    A motor that turns with r · q̇ has Ia, Fv and Fc, none below zero, and a torque on each joint of
+    r times its own. The ratios that leave least of both joints are judged on rows that were not
+    fitted, and replaced by small whole numbers where these leave as much there.
+    """
+    from scipy.optimize import minimize_scalar, nnls
+
+    pair = [robot.joints.index(name) for name in (found.joints[0], found.values['other'])]
+    names = [robot.joints[j] for j in sorted(pair)]
+    neither = dataclasses.replace(found, values={**found.values, 'neither': ' and '.join(names)})
+    if (rows := trial_rows([system])) is None:
+        return neither
+    recorded, step = Trials(rows), -(-len(system.time) // len(rows.time))
+    dq, ddq, sigma = samples.dq[:, pair], samples.ddq[:, pair], recorded.sigma
+
+    def motor(ratios: Array) -> Array:
+        """Return the columns (N, 3) of Ia, Fv and Fc of a motor of ratios (2,)."""
+        signals = np.stack([ddq @ ratios, dq @ ratios, np.sign(dq @ ratios)])
+        return decimate(signals, samples.decimation)[:, ::step].T
+
+    def of_both(each: Iterable[Array]) -> Array:
+        """Return rows of both joints in units of their σ."""
+        parts = zip(pair, each, strict=True)
+        return np.concatenate([x[rows.valid[j]] / sigma[j] for j, x in parts])
+
+    rest = project_out(of_both(rows.W[pair]), RIDGE)
+    error = rest(of_both(rows.Y[pair]))
+
+    def left(angle: float) -> float:
+        ratios = np.array([np.cos(angle), np.sin(angle)])
+        own = motor(ratios)
+        columns = np.column_stack([rest(of_both(r * own for r in ratios)), error])
+        triangle = np.asarray(np.linalg.qr(columns, mode='r'))
+        return float(nnls(triangle[:, :3], triangle[:, 3])[1])
+
+    width = np.pi / DIRECTIONS
+    start = min(width * np.arange(DIRECTIONS), key=left)
+    bounds, options = (start - width, start + width), {'xatol': ACCURACY}
+    angle = minimize_scalar(left, bounds=bounds, method='bounded', options=options).x
+    ratios = np.array([np.cos(angle), np.sin(angle)])
+    ratios = ratios / ratios[np.argmax(np.abs(ratios))]
+
+    def tried(ratios: Array) -> Array:
+        columns = np.zeros((robot.n, len(rows.time), 3))
+        columns[pair] = ratios[:, None, None] * motor(ratios)
+        longer = dataclasses.replace(rows, W=np.concatenate([rows.W, columns], axis=2))
+        positive = np.eye(longer.W.shape[2])[-3:]
+        return Trials(longer, positive, sigma=sigma).recorded[:, pair]
+
+    def compared(before: Array, after: Array) -> Trial:
+        return compare(before, after, recorded.powers[:, pair], sigma[pair])
+
+    errors, small = tried(ratios), int(np.argmin(np.abs(ratios)))
+    near = (Fraction(float(ratios[small])).limit_denominator(k + 1) for k in range(MOST_TEETH))
+    for number in dict.fromkeys(filter(None, near)):
+        simple = np.where(np.arange(2) == small, float(number), 1.0)
+        other = tried(simple)
+        if not compared(other, errors).is_better(SIMPLER):
+            ratios, errors = simple, other
+            break
+    trial = compared(recorded.recorded[:, pair], errors)
+    if not trial.is_better(LEAST_OF_MOTOR):
+        return neither
+    every = np.zeros(robot.n)
+    every[pair] = np.round(ratios, 3)
+    joints = f'joints: [{", ".join(robot.joints)}], ' if robot.locked else ''
+    numbers = ', '.join(f'{x:g}' for x in every)
+    lines = f'robot: {{{joints}couplings: {{{"_".join(names)}: {{ratios: [{numbers}]}}}}}}'
+    values = trial.values(robot.joints[pair[trial.joint]], 'any masses')
+    values |= {'lines': f'/**: {{ros__parameters: {{{lines}}}}}'}
+    return dataclasses.replace(found, values={**found.values, **values})
 
 
 # A factor or an offset is the reason when without it the squared error falls to a quarter, on

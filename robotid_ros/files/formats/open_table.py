@@ -26,7 +26,6 @@ from .units import (
     canonical,
     CURRENTS,
     DEGREE,
-    exchanged_columns,
     FACTOR_TOLERANCE,
     FACTORS,
     factors,
@@ -241,8 +240,6 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
         where = f"'{table.source}', {patterns['effort']}"
         q, tau, dq = (values[quantity] for quantity in ('position', 'effort', 'velocity'))
         refuse_derived_efforts(joints, q, tau, dq, rate, where)
-        if np.isfinite(dq).any():
-            proven += exchanged_columns(joints, (stamp - stamp[0]) * 1e-9, q, dq)
     before = list(table.notes)
     if automatic:
         taken = {q: found[q] for q in automatic}

@@ -1,11 +1,10 @@
 """Units of columns: as the user says, as their names say, or as the values prove."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 import math
 
 import numpy as np
 
-from ...core.findings import Finding, finding
 from ...exceptions import ConfigurationError
 
 DEGREE, RPM = math.pi / 180.0, math.pi / 30.0
@@ -163,23 +162,3 @@ def usual_ratio(time: np.ndarray, position: np.ndarray, other: np.ndarray) -> fl
                 if np.corrcoef(a[good], b[good])[0, 1] > MIN_CORRELATION:
                     ratios[k] = np.std(b[good]) / np.std(a[good])
     return math.nan if np.isnan(ratios).all() else float(np.nanmedian(ratios))
-
-
-def exchanged_columns(
-    joints: Sequence[str], time: np.ndarray, position: np.ndarray, velocity: np.ndarray
-) -> list[Finding]:
-    """Name joints whose velocities (N, n) are not of their positions but of other columns."""
-
-    def fit(positions: np.ndarray, velocities: np.ndarray) -> bool:
-        return not math.isnan(usual_ratio(time, positions[:, None], velocities[:, None]))
-
-    found = dict[str, str]()
-    for joint, q, dq in zip(joints, position.T, velocity.T, strict=True):
-        if not np.isfinite(dq).any() or fit(q, dq):
-            continue
-        if fit(dq, q):
-            found[joint] = f'position and velocity of {joint}'
-        for other, own in zip(joints, position.T, strict=True):
-            if fit(own, dq):
-                found[joint] = f'the velocity of {joint} is that of {other}'
-    return [finding('columns_exchanged', found, what=[*found.values()])] if found else []

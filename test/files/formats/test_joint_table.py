@@ -6,7 +6,7 @@ import pytest
 from robotid_ros.core.findings import select
 from robotid_ros.exceptions import ConfigurationError, RecordingError
 from robotid_ros.files.formats.read_options import parse_assignments
-from robotid_ros.files.formats.units import exchanged_columns, MANY, usual_ratio
+from robotid_ros.files.formats.units import MANY, usual_ratio
 
 from .tables import DQ, Q, read, TAU, TIME, urdf
 
@@ -350,19 +350,3 @@ def test_parts_of_a_long_log_tell_the_ratio_of_all():
     ratio = usual_ratio(time, q, np.column_stack([np.degrees(slope), noise]))
     assert ratio == pytest.approx(np.degrees(1.0), rel=1e-3)
     assert np.isnan(usual_ratio(time, q[:, 1:], noise[:, None]))
-
-
-@pytest.mark.parametrize(
-    ('order', 'told'),
-    [
-        ((0, 1, 2, 3), []),
-        ((2, 1, 0, 3), [['position and velocity of a']]),
-        ((0, 1, 3, 2), [['the velocity of a is that of b', 'the velocity of b is that of a']]),
-    ],
-)
-def test_columns_that_are_exchanged_are_named_by_their_derivatives(order, told):
-    t = np.arange(0.0, 20.0, 0.01)[:, None]
-    q, dq = np.sin(t * [1.0, 1.7]), [1.0, 1.7] * np.cos(t * [1.0, 1.7])
-    columns = np.hstack([q, dq])[:, order]
-    found = exchanged_columns(['a', 'b'], t[:, 0], columns[:, :2], columns[:, 2:])
-    assert [list(each.values['what']) for each in found] == told
