@@ -223,9 +223,10 @@ class Demo(contextlib.ExitStack):
         folder = {'recorder.folder': str(self._output.absolute())}
         # So many share a processor that the search for the motion gets a part.
         busy = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+        # A busy machine may hold up the simulated robot; that is no reason to stop it.
+        patient = {'excitation.stale_after': 1.0}
         simulated = {
-            # A busy machine may hold up the simulated robot; that is no reason to stop it.
-            'excitation.stale_after': 1.0,
+            **patient,
             'excitation.timeout': 30.0,
             'excitation.time_limit': min(busy, MOST_BUSY) * settings.time_limit,
             # Nothing real moves on this domain.
@@ -268,7 +269,6 @@ class Demo(contextlib.ExitStack):
             wait(lambda: client.value('identification', 'state') == 'done')
             self.folder = Path(client.value('identification', 'folder'))
             self.design = Path(client.value('excitation', 'file'))
-            # Before the verifications, which write the report again.
             self._add_true_parameters(client.truth)
             length = (WORKING_STAGE - VERIFYING_STAGE) / max(len(self._verifications), 1)
 
@@ -283,8 +283,8 @@ class Demo(contextlib.ExitStack):
                     wait(verified, (VERIFYING_STAGE + number * length, length))
                 if self._verifications:
                     show(WORKING_STAGE, 'the model at work, through the node feedforward')
-                    results = str(self.folder.absolute())
-                    given = {'feedforward.results': results, 'feedforward.largest_slowdown': 4.0}
+                    found = {'feedforward.results': str(self.folder.absolute())}
+                    given = {**found, 'feedforward.largest_slowdown': 4.0, **patient}
                     self._processes.start(RELAY, given)
                     relay = Client(node, robot, settings.controller)
                     relay.wait_ready()
@@ -292,7 +292,10 @@ class Demo(contextlib.ExitStack):
             except RobotIdError as error:
                 # What was identified stays: its files are written by now.
                 self.unverified = str(error)
-        return read_results(self.folder)
+        results = read_results(self.folder)
+        if self.unverified or not self._verifications:  # which write the report again
+            write_report_if_possible(results, self.folder / REPORT)
+        return results
 
     def _add_true_parameters(self, messages: Sequence[DiagnosticArray]) -> None:
         """Put the true base parameters into results and report."""
@@ -306,7 +309,6 @@ class Demo(contextlib.ExitStack):
         names = [parameter.name for parameter in robot.parameters]
         results = add_true_values(results, base_parameters(robot), names, truth)
         write_results(results, self.folder)
-        write_report_if_possible(results, self.folder / REPORT)
 
     def __enter__(self) -> 'Demo':
         # The last to be undone: who is ended after it has nothing left to end in good order.

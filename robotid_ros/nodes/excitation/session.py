@@ -30,6 +30,8 @@ MAX_APPROACH_VELOCITY = 10.0
 MAX_STEP = 1e-4
 # Least patience with the recorder, which then subscribes [s]: 2.2 were seen on a quiet machine.
 OPENING_TIME = 15.0
+# Of a period, what the robot rests after it while nothing is known yet.
+THINKING = 1.0 / 3.0
 
 
 class Session(Supervisor):
@@ -106,11 +108,14 @@ class Session(Supervisor):
         Run periods, a goal each, until enough is known; one goal if no identification follows.
 
         While one runs, a next motion is designed for what is still unknown, which begins where
-        this one ends; as long as there is none, the same runs again.
+        this one ends; as long as there is none, the same runs again. The robot rests for a while
+        if nothing is known yet: that costs less than a period in vain.
         """
         done, periods = 0, phase.periods
         next_points = motion.leading(1, of=periods)
         while done < periods:
+            if done:
+                self.wait_at_rest(THINKING * motion.duration / periods, self._is_decided)
             known = self.context.known()
             if done and known.get('enough') == 'True':
                 *before, last = phase.before
@@ -132,6 +137,10 @@ class Session(Supervisor):
                 text = f'another motion, for what is unknown: {found.hash}'
                 self.context.node.get_logger().info(text)
 
+    def _is_decided(self) -> bool:
+        known = self.context.known()
+        return known.get('following') != 'True' or 'enough' in known
+
     def run(self, points: Waypoints, phase: GoalPhase, parts: Sequence[Piece] = ()) -> MotionClock:
         """Run one motion, in pieces where `horizon` asks for it and it has no efforts."""
         horizon = self._settings.horizon
@@ -140,7 +149,7 @@ class Session(Supervisor):
         return super().run(points, phase, parts)
 
     def move_to(self, state: State, goal: Array, what: str, speed: float = np.inf) -> None:
-        """Move straight in joint space to (n,) and rest; no faster than `speed` [rad/s or m/s]."""
+        """Move straight in joint space to (n,) unless it is there, no faster than `speed`."""
         stamp, start = self.wait_for_reference()
         self.publish_standing(state, 0.0, stamp)
         if self.recorder is not None:
@@ -148,6 +157,8 @@ class Session(Supervisor):
             timeout = max(self.context.settings.timeout, OPENING_TIME)
             self.recorder.wait_recording(timeout, self.raise_if_stopped)
         phase = GoalPhase(state, what)
+        if np.abs(start - goal).max() <= MAX_STEP:
+            return
         self._approach(phase, start, goal, speed)
         # Where another one is held, as after a restart, what follows would begin with a step.
         _, held = self.wait_for_reference()

@@ -218,11 +218,13 @@ class Supervisor:
         self.guardian.clear_goal()
         return clock
 
-    def wait_at_rest(self, duration: float | None = None) -> None:
+    def wait_at_rest(
+        self, duration: float | None = None, done: Callable[[], bool] = lambda: False
+    ) -> None:
         """Stand still for a while [s], by default until the robot has come to rest; watch it."""
         self.begin()
         end = time.monotonic() + (self._settings.settle if duration is None else duration)
-        while time.monotonic() < end:
+        while time.monotonic() < end and not done():
             self.check()
             time.sleep(POLL_PERIOD)
 

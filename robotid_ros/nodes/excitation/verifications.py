@@ -254,8 +254,7 @@ class VerificationSession(Session):
         return position, self.context.robot.torques(effort)
 
     def _track(self, what: str, points: Waypoints) -> Tracking:
-        found: Tracking = self.in_worker(self._run_logged(what, points).tracking)
-        return found
+        return self._run_logged(what, points).tracking()
 
     def _run_logged(self, what: str, points: Waypoints) -> motion_log.MotionLog:
         """Run the motion between its rests."""
