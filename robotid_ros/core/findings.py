@@ -115,8 +115,6 @@ F103 time_unit_assumed info: The stamps {columns} are taken as {unit}, {reason} 
   by its square.
 F104 velocities_left_out info: The size of the velocities' unit, {unit}, is unknown: they are left
   out WHY Velocities are computed from positions anyway; measured ones only help to find units.
-F105 efforts_zero info: {column} is 0 throughout: efforts are taken from {taken} WHY Some drivers
-  log a column of torques that they do not measure.
 F106 names_matched info: Names of joints differ from those of the robot: [[{words} is {joints}]]
   WHY A wrong match mixes up the joints.
 F107 joints_left_out info: {words} left out: not among the joints of the robot WHY Only joints of
@@ -139,9 +137,6 @@ F116 rows_without_time info: {count} rows without a time, or with one far from a
   out WHY A sample without its time cannot be used.
 F117 stamps_from_rate info: Stamps follow from the rate of the file, {rate:g} Hz WHY A rate that is
   off scales velocities and inertias.
-F118 stamps_coarse info: The stamps change every {step:.3g} s only, for several rows each: they are
-  spread evenly, {rate:.6g} Hz DO If the rate is another, give it by --rate WHY Samples that were
-  not taken evenly get wrong times.
 F119 trials_joined info: The times of '{path}' start again within it: they are taken for trials one
   after another, {gap:g} s apart WHY Trials of different robots or loads do not belong together.
 F120 metadata_missing info: metadata.yaml is missing: the data files are read themselves WHY A
@@ -205,8 +200,8 @@ F204 simulated_time info: The stamps span {stamped:.1f} s of simulated time, the
   messages {received:.1f} s ({share:+.0%}) WHY This is right if the simulation was not as fast as
   real time.
 F205 stamps_rounded info: {count} samples have the stamp of the one before: the stamps are rounded
-  to {step:.3g ms}, the samples were spread evenly between them WHY Rounded stamps make velocities
-  noisy.
+  to {step:.3g ms}, the samples were spread evenly, {rate:.6g} Hz DO If the rate of a table is
+  another, give it by --rate WHY Samples that were not taken evenly get wrong times.
 F206 stamps_jitter info: The stamps jitter by {jitter:.2f ms}. {share:.0%} of the variance is
   uneven sampling, the rest was removed WHY Stamps that are off the samples make accelerations
   noisy.

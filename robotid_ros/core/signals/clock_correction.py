@@ -15,7 +15,7 @@ from ..findings import Finding, finding
 MAX_STEP_BACK, MAX_STEP_AHEAD = 0.1, 5.0
 SEPARATION = 0.2  # of parts where the position jumps too, longer than any bridged gap [s]
 MIN_PART_SAMPLES = 100  # a part with fewer samples is taken for outliers
-MIN_STAMPS = 20  # fewer different stamps tell no course of time
+MIN_STAMPS = 3  # fewer different stamps tell no course of time
 OFFSET_SAMPLES = 50  # samples at either end of a part whose median tells the offset of its clock
 MAX_ODD_SHARE = 0.2  # of outliers, beyond which no stamp can be trusted, and all are left
 JUMP_FACTOR = 5.0  # times the largest of the steps before: a position jumps
@@ -82,7 +82,7 @@ def undo_clock_jumps(
 
 def spread_equal_stamps(time: Array, values: Array) -> tuple[Array, list[Finding]]:
     """
-    Spread samples that share a stamp evenly up to the next stamp, where stamps were rounded.
+    Spread samples that share a stamp evenly, where stamps were rounded.
 
     Of stamps (N,) [s] and what was measured (N, m): samples that repeat one another are repeated
     messages. Returns times (N,), and a finding where something was changed. Raises RecordingError
@@ -96,16 +96,20 @@ def spread_equal_stamps(time: Array, values: Array) -> tuple[Array, list[Finding
     if len(first) < MIN_STAMPS:
         raise RecordingError(
             f'{len(time)} samples share {len(first)} stamps: record the time of each sample, or '
-            'convert the log with its rate'
+            'give the rate of a table by --rate'
         )
-    steps = np.diff(time[first])
+    steps, rows, begun = np.diff(time[first]), np.arange(len(time)), first[1:]
     usual = float(np.median(steps))
-    # The next stamp counts unless it lies behind a gap.
-    spans = np.append(np.where((steps > 0.0) & (steps < 2.0 * usual), steps, usual), usual)
-    counts = np.diff(np.append(first, len(time)))
-    place = np.arange(len(time)) - np.repeat(first, counts)
-    spread = np.repeat(time[first], counts) + place * np.repeat(spans / counts, counts)
-    return spread, [finding('stamps_rounded', count=int(rounded.sum()), step=usual)]
+    line = np.polynomial.Polynomial.fit(begun, time[begun], 1)
+    spread = np.asarray(line(rows))
+    if np.abs(spread - time)[begun].max() > usual:
+        # Samples are missing: up to the next stamp, unless that lies behind a gap.
+        spans = np.append(np.where((steps > 0.0) & (steps < 2.0 * usual), steps, usual), usual)
+        counts = np.diff(np.append(first, len(time)))
+        place = rows - np.repeat(first, counts)
+        spread = np.repeat(time[first], counts) + place * np.repeat(spans / counts, counts)
+    rate = 1.0 / float(np.median(np.diff(spread)))
+    return spread, [finding('stamps_rounded', count=int(rounded.sum()), step=usual, rate=rate)]
 
 
 def stamps_by_motion(

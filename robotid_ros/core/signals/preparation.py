@@ -276,7 +276,7 @@ def _check_efforts(recording: Recording, robot: Robot) -> None:
     if dead.all():
         raise RecordingError(
             f'{where} has no effort that changes: give the joint_state_broadcaster the effort '
-            'interfaces'
+            'interfaces, or name other columns of a table with --columns'
         )
     if isinstance(robot, ElasticRobot):
         dead &= ~robot.unactuated

@@ -1,7 +1,6 @@
 """From a file of columns to joint states: its reader, joints by name, SI, stamps in ns."""
 
 from collections.abc import Callable, Mapping, Sequence
-import contextlib
 import itertools
 import math
 from pathlib import Path
@@ -154,19 +153,6 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
         # Times 1.0: counts that are integers get a unit, too. Infinity is no measured value.
         table_of = 1.0 * np.column_stack([content.get(own.get(j, ''), missed) for j in joints])
         values[quantity] = np.where(np.isfinite(table_of), table_of, math.nan)
-    alternatives = found['effort'].others if 'effort' in automatic else ()
-    for other in () if np.nan_to_num(values['effort']).any() else alternatives:
-        with contextlib.suppress(RecordingError):  # of other joints
-            own, told = columns_of_joints(
-                table, 'effort', other, robot, options.joints, places['position']
-            )
-            read = table.read(list(own.values()))
-            efforts = np.column_stack([read.get(own.get(j, ''), missed) for j in joints])
-            if np.nan_to_num(efforts).any():
-                zero, found['effort'] = found['effort'].pattern, other
-                places['effort'], values['effort'] = own, efforts
-                notes += [*told, finding('efforts_zero', column=zero, taken=other.pattern)]
-                break
 
     # Units are those that the user gives, else those in the names of the columns.
     described = [robot.joints.get(joint) for joint in joints]

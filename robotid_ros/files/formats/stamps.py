@@ -6,7 +6,7 @@ import math
 import numpy as np
 
 from ...core.findings import Finding, finding, Severity
-from ...core.signals.clock_correction import MAX_STEP_BACK, MIN_PART_SAMPLES
+from ...core.signals.clock_correction import MAX_STEP_BACK, MIN_PART_SAMPLES, spread_equal_stamps
 from ...exceptions import ConfigurationError, RecordingError
 from .column_names import Selection
 from .column_selection import missing
@@ -214,33 +214,14 @@ def make_stamps(
     stamp = stamp.astype(np.int64) - min(0, int(stamp.min()))
     if fraction:
         return stamp + fraction[0].astype(np.int64), kept, notes
-    # What is coarser than the rows, as of a clock of whole seconds, is spread evenly; rows that
-    # repeat stamp and positions are published twice and stay.
-    ticks, moves = np.diff(stamp), (np.diff(position, axis=0) != 0.0).any(axis=1)
-    many = ((ticks == 0) & moves).sum() >= MOSTLY * len(ticks)
-    if many and (ticks >= 0).all() and (ticks > 0).sum() > 1:
-        stamp, note = _spread(stamp)
-        notes.insert(0, note)
+    if (np.diff(stamp) >= 0).all():
+        since, told = spread_equal_stamps((stamp - stamp[0]) * 1e-9, position)
+        if told:
+            stamp = stamp[0] + np.round((since - min(0.0, since[0])) * 1e9).astype(np.int64)
+            notes = [*told, *notes]
     if reason:
         notes.insert(0, finding('time_unit_assumed', columns=name, unit=unit, reason=reason))
     return stamp, kept, notes
-
-
-def _spread(stamp: np.ndarray) -> tuple[np.ndarray, Finding]:
-    """Spread stamps (N,) [ns], several of which are the same, evenly over the rows."""
-    new = np.diff(stamp) != 0
-    first, rows, since = np.flatnonzero(new) + 1, np.arange(len(stamp)), stamp - stamp[0]
-    line = np.polynomial.Polynomial.fit(first, since[first], 1)
-    step = float(np.diff(line(np.arange(2)))[0])
-    coarse = float(np.median(np.diff(stamp)[new]))
-    even = line(rows)
-    if np.abs(even[first] - since[first]).max() > coarse:  # rows are missing
-        even = np.interp(rows, first, since[first], -1.0, np.inf)
-        for end, outside in ((first[0], rows < first[0]), (first[-1], rows > first[-1])):
-            even[outside] = (rows[outside] - end) * step + since[end]
-    even = np.round(even).astype(np.int64)
-    note = finding('stamps_coarse', step=coarse * 1e-9, rate=1e9 / step)
-    return np.asarray(stamp[0] + even - min(0, int(even.min()))), note
 
 
 def continuous(stamp: np.ndarray, source: str) -> tuple[np.ndarray, list[Finding]]:

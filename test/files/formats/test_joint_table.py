@@ -79,17 +79,6 @@ def test_a_current_is_taken_where_nothing_better_is_and_told():
     assert select(found.notes[-1:], 'effort_unit_of_log')[0].values['unit'] == 'A'
 
 
-def test_efforts_that_are_0_throughout_are_none():
-    found = read(tau_=0.0 * TAU, current_=TAU)
-    np.testing.assert_array_equal(found.effort, TAU)
-    (zero,) = select(found.notes, 'efforts_zero')
-    assert zero.values == {'column': 'tau_{i}', 'taken': 'current_{i}'}
-    assert select(found.notes[-1:], 'effort_unit_of_log')[0].values['unit'] == 'A'
-    partly = read(tau_=TAU * [0.0, 1.0], current_=TAU)
-    np.testing.assert_array_equal(partly.effort, TAU * [0.0, 1.0])
-    assert (read(tau_=0.0 * TAU, current_=0.0 * TAU).effort == 0.0).all()
-
-
 @pytest.mark.parametrize(
     ('columns', 'lacking'),
     [({'q_': None}, 'position'), ({'tau_': None}, 'effort'), ({'t': None}, 'time')],

@@ -125,7 +125,7 @@ def test_stamps_of_a_coarse_clock_are_spread(tmp_path, form, velocity):
     time = [t.strftime(form) for t in CLOCK] if form else np.floor(TIME + SECONDS)
     path = write(tmp_path / 'a.csv', time, velocity=velocity)
     notes = check(path, velocity=velocity)
-    (coarse,) = select(notes, 'stamps_coarse')
+    (coarse,) = select(notes, 'stamps_rounded')
     assert coarse.values['rate'] == pytest.approx(100.0, rel=1e-3)
 
 
