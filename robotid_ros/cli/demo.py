@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> Outcome:
     build_robot(read_urdf(configuration) or '', configuration.robot)
     expect_writable(Path(args.output))
     log_level = 'info' if args.verbose else 'warn'
-    with Demo(config, Path(args.output), log_level, VERIFICATIONS) as demo:
+    with Demo(config, Path(args.output), log_level, tuple(VERIFICATIONS)) as demo:
         results = demo.run(args.progress.show, TIME_LIMIT)
     paths = {'report': demo.folder / REPORT, 'motion': page_beside(demo.design)}
     pages = {name: path for name, path in paths.items() if path.is_file()}

@@ -10,7 +10,6 @@ from robotid_ros.cli.demo import find_config, report
 from robotid_ros.exceptions import ConfigurationError, UnknownNameError
 from robotid_ros.files.results import count_within_sigma, Entry, Residual, Results
 from robotid_ros.files.verification import GainTrial, TrackingRow, Verification
-from robotid_ros.nodes.demo.demo import share_of_motions
 
 
 def results(errors: list[float], moving: float) -> Results:
@@ -75,12 +74,6 @@ def test_its_pages_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert re.sub(r'\s', '', second) == f'motion{pages["motion"]}'
     assert 'lie within' in last
     assert outcome.data['pages'] == pages
-
-
-def test_several_motions_make_one_progress():
-    share = share_of_motions()
-    shown = [share(part) for part in (0.0, 0.5, 1.0, 0.0, 0.2, 0.9, 0.1, 1.0)]
-    assert shown == sorted(shown) and shown[0] == 0.0 and 0.7 < shown[-1] < 1.0
 
 
 def test_robots_are_found_by_name_or_file(tmp_path: Path):

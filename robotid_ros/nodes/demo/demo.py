@@ -151,14 +151,11 @@ PROGRESS_STAGES = {
     '': (0.0, 0.02), 'idle': (0.02, 0.0), 'designing': (0.02, 0.15), 'approaching': (0.17, 0.03),
     'exciting': (0.2, 0.3), 'validating': (0.5, 0.1), 'done': (0.6, 0.1),
 }  # fmt: skip
-# Where the verifications begin, which take equal parts, and where the model goes to work.
-VERIFYING_STAGE, WORKING_STAGE = 0.7, 0.9
-VERIFICATIONS = ('verify', 'verify_gains')  # what is verified on the robot, besides a session
+# What is verified on the robot after a session; where each begins, and the model goes to work.
+VERIFICATIONS, WORKING_STAGE = {'verify': 0.7, 'verify_gains': 0.8}, 0.9
 # Whose failure ends the demo; and how long a service may take [s].
 SESSION_NODES, SERVICE_TIMEOUT = ('excitation', 'recorder', 'identification'), 30.0
 MOST_BUSY = 4.0  # how many times longer a design may take on a busy machine
-# Of a verification, each motion leaves so much of what was left: two runs and the ways to them.
-LEFT_BY_MOTION = 0.6
 
 
 class DemoClient:
@@ -244,9 +241,8 @@ class Demo(contextlib.ExitStack):
         with lone_node('session_client', '/', self._domain) as node:
             client = DemoClient(node, ('start', *self._verifications))
 
-            def wait(done: Callable[[], bool], stage: tuple[float, float] | None = None) -> None:
-                """Show progress until `done`; any node's failure ends the demo."""
-                within = share_of_motions()
+            def wait(done: Callable[[], bool], begun: float | None = None) -> None:
+                """Show progress until `done`, of verifications where they have `begun`."""
                 while not done():
                     self._processes.check()
                     for name in SESSION_NODES:
@@ -257,11 +253,10 @@ class Demo(contextlib.ExitStack):
                             'the demo takes too long: run it on a machine with less load'
                         )
                     state = client.value('excitation', 'state')
-                    start, length = stage or PROGRESS_STAGES.get(state, (0.6, 0.1))
-                    share = float(client.value('excitation', 'progress') or 0.0)
-                    busy = 'identification' if state == 'done' and not stage else 'excitation'
-                    share = within(share) if stage else share
-                    show(start + length * share, client.states[busy].message)
+                    start, length = PROGRESS_STAGES.get(state, (0.6, 0.1))
+                    share = start + length * float(client.value('excitation', 'progress') or 0.0)
+                    busy = 'identification' if state == 'done' and not begun else 'excitation'
+                    show(begun or share, client.states[busy].message)
                     time.sleep(0.1)
 
             wait(lambda: client.value('recorder', 'state') == 'idle')
@@ -270,17 +265,16 @@ class Demo(contextlib.ExitStack):
             self.folder = Path(client.value('identification', 'folder'))
             self.design = Path(client.value('excitation', 'file'))
             self._add_true_parameters(client.truth)
-            length = (WORKING_STAGE - VERIFYING_STAGE) / max(len(self._verifications), 1)
 
             def is_verified(count: int) -> bool:
                 done = client.value('excitation', 'state') == 'done'
                 return done and len(client.verifications) > count
 
             try:
-                for number, service in enumerate(self._verifications):
+                for service in self._verifications:
                     verified = functools.partial(is_verified, len(client.verifications))
                     client.call(service)
-                    wait(verified, (VERIFYING_STAGE + number * length, length))
+                    wait(verified, VERIFICATIONS[service])
                 if self._verifications:
                     show(WORKING_STAGE, 'the model at work, through the node feedforward')
                     found = {'feedforward.results': str(self.folder.absolute())}
@@ -317,20 +311,6 @@ class Demo(contextlib.ExitStack):
         self.callback(release_domain, self._domain)
         self.callback(self._processes.stop)
         return self
-
-
-def share_of_motions() -> Callable[[float], float]:
-    """Return the share of several motions, however many, from that of each: it never falls."""
-    left, before = 1.0, 0.0
-
-    def share(part: float) -> float:
-        nonlocal left, before
-        if part < before:
-            left *= LEFT_BY_MOTION
-        before = part
-        return 1.0 - left * (1.0 - (1.0 - LEFT_BY_MOTION) * part)
-
-    return share
 
 
 def true_standard_parameters(robot: Robot, message: DiagnosticArray) -> np.ndarray:

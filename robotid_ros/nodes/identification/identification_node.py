@@ -3,7 +3,9 @@
 from collections.abc import Callable, Iterator, Sequence
 import contextlib
 from functools import partial
+import math
 from pathlib import Path
+import time
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
@@ -48,7 +50,7 @@ class IdentificationNode(WorkerNode):
         self.settings: IdentificationNodeSettings = self.configuration.identification
         self._bag = ''
         self._outcome: IdentificationOutcome | None = None
-        self._predicted_stamp = 0
+        self._predicted_stamp, self._prediction_due = 0, -math.inf
         self._live: tuple[LivePrediction, BatchedSubscription, tuple[str, ...]] | None = None
         self._followers = (ExternalEffortTopics(self), DriftTopics(self))
         self._progress = ProgressTopic(self, self._stop)
@@ -74,13 +76,8 @@ class IdentificationNode(WorkerNode):
         serve(self, 'identify_payload', self._identify_payload, self._start_if_free)
         serve(self, 'set_payload', self._payloads.set, start_thread)
         # Without a model there is nothing to predict.
-        self._live_timers = [
-            self.create_timer(period, self.guard.wrap('joint_states', callback), autostart=False)
-            for period, callback in (
-                (POLL_PERIOD, self._take_joint_states),
-                (PREDICTION_PERIOD, self._publish_prediction),
-            )
-        ]
+        take = self.guard.wrap('joint_states', self._take_joint_states)
+        self._live_timer = self.create_timer(POLL_PERIOD, take, autostart=False)
         self.publish_state('idle', 'waiting for a recording')
 
     def _on_bag(self, message: String) -> None:
@@ -192,8 +189,7 @@ class IdentificationNode(WorkerNode):
             old[1].close()
         stream = BatchedSubscription(self, JointState, 'joint_states')
         self._live = prediction, stream, robot.joints
-        for timer in self._live_timers:
-            timer.reset()
+        self._live_timer.reset()
 
     def _take_joint_states(self) -> None:
         if self._live is None:
@@ -201,19 +197,16 @@ class IdentificationNode(WorkerNode):
         prediction, stream, joints = self._live
         states = stack_joint_states(stream.take_messages(), joints)
         prediction.update(states.stamp, states.position, states.effort)
+        now = time.monotonic()
+        found = prediction.predict() if now >= self._prediction_due else None
+        if found is not None and found[0] != self._predicted_stamp:
+            self._predicted_stamp, predicted, residual = found
+            self._prediction_due = now + PREDICTION_PERIOD
+            self._effort.publish(effort_message(joints, found[0], predicted))
+            if residual is not None:
+                self._residual.publish(effort_message(joints, found[0], residual))
         for follower in self._followers:
             follower.update(states)
-
-    def _publish_prediction(self) -> None:
-        if self._live is None:
-            return
-        prediction, _, joints = self._live
-        if (found := prediction.predict()) is not None and found[0] != self._predicted_stamp:
-            self._predicted_stamp, predicted, residual = found
-            stamp = self._predicted_stamp
-            self._effort.publish(effort_message(joints, stamp, predicted))
-            if residual is not None:
-                self._residual.publish(effort_message(joints, stamp, residual))
 
     def _update_controller(self) -> str:
         outcome = self._outcome

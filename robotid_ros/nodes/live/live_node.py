@@ -41,8 +41,9 @@ from ..excitation.checks import expand_per_joint
 POLL_PERIOD, ROWS, MESSAGES, SESSIONS = 0.1, 600, 50, 50
 SESSIONS_PERIOD = 5.0  # from one look at the folder of sessions to the next [s]
 STALE = 1.0  # joint states older than this are shown as old [s]
-# Longest wait for the answer to a button [s]: a start is checked before it is accepted.
-TIMEOUT, STOP_TIMEOUT = 60.0, 2.0
+# Longest wait for the answer to a button [s]: a start is checked before it is accepted. From one
+# look for the answer to the next.
+TIMEOUT, STOP_TIMEOUT, ANSWER_PERIOD = 60.0, 2.0, 0.02
 ACTIONS = ('design', 'rehearse', 'start', 'verify')
 NODES = ('excitation', 'recorder', 'identification')
 LEVELS = {DiagnosticStatus.OK: '', DiagnosticStatus.WARN: 'warning'}
@@ -227,21 +228,15 @@ class Live(ConfiguredNode):
             return False, 'another request waits for its answer'
         if not client.service_is_ready():
             return False, 'the node excitation is not there: start it, or use the robot’s own stop'
-        loop = asyncio.get_running_loop()
-        answer: asyncio.Future[Trigger.Response] = loop.create_future()
-
-        def give(future: Any) -> None:
-            if not answer.done():
-                answer.set_result(future.result())
-
         self._asking = self._asking or moves
+        end = time.monotonic() + (TIMEOUT if moves else STOP_TIMEOUT)
         try:
-            future = client.call_async(Trigger.Request())
-            future.add_done_callback(lambda f: loop.call_soon_threadsafe(give, f))
-            found = await asyncio.wait_for(answer, TIMEOUT if moves else STOP_TIMEOUT)
-            return bool(found.success), found.message
-        except (TimeoutError, asyncio.TimeoutError):
-            return False, 'the node excitation does not answer: use the emergency stop'
+            answer = client.call_async(Trigger.Request())
+            while not answer.done():
+                if time.monotonic() > end:
+                    return False, 'the node excitation does not answer: use the emergency stop'
+                await asyncio.sleep(ANSWER_PERIOD)
+            return bool(answer.result().success), answer.result().message
         except Exception as error:  # of a node that ends
             return False, one_line(error)
         finally:
