@@ -1,6 +1,7 @@
 """For all tests: nothing depends on chance or on the speed of the machine."""
 
 from collections.abc import Iterator
+import itertools
 import os
 import sys
 
@@ -33,6 +34,23 @@ def _rendered(self: Finding, *args: object, **kwargs: object) -> None:
 
 
 Finding.__init__ = _rendered  # type: ignore[assignment,method-assign]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """
+    Spread the modules that wait for nodes over those that compute.
+
+    Each of the processes that share a machine then has some of both: while one waits, others use
+    its processor. The order within a module stays.
+    """
+    modules = [list(module) for _, module in itertools.groupby(items, lambda item: item.path)]
+    groups: dict[bool, list[list[pytest.Item]]] = {True: [], False: []}
+    for module in modules:
+        groups[any(item.get_closest_marker('ros') for item in module)].append(module)
+    places = [
+        (k / len(group), module) for group in groups.values() for k, module in enumerate(group)
+    ]
+    items[:] = itertools.chain(*(module for _, module in sorted(places, key=lambda each: each[0])))
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import base64
 import gzip
 from pathlib import Path
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -95,6 +96,21 @@ def sums():
 def bag(tmp_path_factory, scara):
     """Record the arm: joint states in alphabetical order, phases, robot and configuration."""
     return record(tmp_path_factory.mktemp('bags'), *scara)
+
+
+@pytest.fixture(scope='session')
+def results_of_bag(tmp_path_factory, bag):
+    """Return what gives the results of the bag by a method, made once, or a copy of them."""
+    made = {}
+
+    def results(folder=None, method=''):
+        if method not in made:
+            made[method] = tmp_path_factory.mktemp('results')
+            words = ['identify', str(bag), '-o', str(made[method])]
+            assert main(words + ['--method', method] * bool(method)) == 0
+        return made[method] if folder is None else shutil.copytree(made[method], folder)
+
+    return results
 
 
 @pytest.fixture(scope='session')

@@ -9,12 +9,8 @@ from robotid_ros.files.results import Comparison, differences, read_results, wri
 
 
 @pytest.fixture(scope='module')
-def identified(tmp_path_factory, bag):
-    from robotid_ros.cli.main import main
-
-    folder = tmp_path_factory.mktemp('identified') / 'first'
-    assert main(['identify', str(bag), '-o', str(folder), '--method', 'wls']) == 0
-    return folder
+def identified(tmp_path_factory, results_of_bag):
+    return results_of_bag(tmp_path_factory.mktemp('identified') / 'first', 'wls')
 
 
 def test_differences_are_over_their_sigma(run, identified, tmp_path):

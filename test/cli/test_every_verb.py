@@ -81,12 +81,8 @@ def test_every_verb_reports_in_one_way(verb):
 
 
 @pytest.fixture(scope='module')
-def identified(tmp_path_factory, bag):
-    from robotid_ros.cli.main import main
-
-    folder = tmp_path_factory.mktemp('identified')
-    assert main(['identify', str(bag), '-o', str(folder)]) == 0
-    return folder
+def identified(tmp_path_factory, results_of_bag):
+    return results_of_bag(tmp_path_factory.mktemp('identified') / 'results')
 
 
 def answers(bag, loaded, identified, folder):

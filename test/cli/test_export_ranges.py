@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 import robotid_ros as rid
+from robotid_ros.cli.main import main
 from robotid_ros.core.model import regressor
 
 from .conftest import unwrapped
@@ -19,11 +20,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope='module')
-def folder(tmp_path_factory, bag, scara):
-    from robotid_ros.cli.main import main
-
+def folder(tmp_path_factory, results_of_bag):
     folder = tmp_path_factory.mktemp('ranges')
-    assert main(['identify', str(bag), '-o', str(folder / 'results'), '--method', 'wls']) == 0
+    results_of_bag(folder / 'results', 'wls')
     for kind, name in (('mjcf', 'arm.xml'), ('ranges', 'ranges')):
         command = ['export', str(folder / 'results'), '--format', kind, '-o', str(folder / name)]
         assert main(command) == 0

@@ -1,6 +1,7 @@
 """`robotid fleet`: run on workers of this machine, report, and what goes wrong in one sentence."""
 
 import builtins
+from importlib.util import find_spec
 import json
 import re
 from urllib.parse import unquote
@@ -12,7 +13,7 @@ from robotid_ros.cli.shared_options import EXIT_UNUSABLE
 
 from .conftest import readable, unwrapped
 
-pytest.importorskip('distributed')
+pytestmark = pytest.mark.skipif(not find_spec('distributed'), reason='no Dask is installed')
 
 
 @pytest.mark.slow

@@ -18,12 +18,8 @@ from .conftest import readable, record, unwrapped
 
 
 @pytest.fixture(scope='module')
-def identified(tmp_path_factory, bag):
-    from robotid_ros.cli.main import main
-
-    folder = tmp_path_factory.mktemp('identified')
-    assert main(['identify', str(bag), '-o', str(folder)]) == 0
-    return folder
+def identified(tmp_path_factory, results_of_bag):
+    return results_of_bag(tmp_path_factory.mktemp('identified') / 'results')
 
 
 def test_identify_finds_the_parameters_again(identified, scara):
@@ -120,7 +116,8 @@ def test_validate_repeats_the_residuals(run, bag, identified):
     assert code == 1 and 'misses the bound' in err and err.count('\n') == 1
 
 
-def test_report_is_the_same_page_again(run, identified, tmp_path):
+def test_report_is_the_same_page_again(run, results_of_bag, tmp_path):
+    identified = results_of_bag()
     code, out, _ = run('report', identified, '-o', tmp_path / 'r.html')
     assert code == 0 and out.strip() == str(tmp_path / 'r.html')
     assert readable(tmp_path / 'r.html') == readable(identified / 'report.html')

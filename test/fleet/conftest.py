@@ -4,8 +4,12 @@ from dask_processes import Cluster
 import pytest
 from small_fleet import CONFIG, write_bag
 
-pytest.importorskip('distributed')
-pytest.importorskip('pyarrow')
+
+@pytest.fixture(autouse=True, scope='session')
+def packages():
+    """Skip where they are not installed; not imported here, by every process that collects."""
+    pytest.importorskip('distributed')
+    pytest.importorskip('pyarrow')
 
 
 class InProcess:

@@ -1,6 +1,7 @@
 """A session is watched and stopped in a real browser."""
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 import os
 from pathlib import Path
 import signal
@@ -16,8 +17,10 @@ from robotid_ros.nodes.common.processes import child_environment, ENDS_WITH
 
 from .conftest import LONG, SLOW
 
-sync_api = pytest.importorskip('playwright.sync_api', reason='no playwright is installed')
-pytestmark = pytest.mark.ros
+pytestmark = [
+    pytest.mark.ros,
+    pytest.mark.skipif(not find_spec('playwright'), reason='no playwright is installed'),
+]
 
 Watched = tuple[Session, 'subprocess.Popen[str]', str]
 
@@ -59,7 +62,9 @@ def test_a_session_is_watched_and_stopped(watched, trajectory: Path):
     )
     session.robot.wait()
     session.ready('excitation')
-    with sync_api.sync_playwright() as playwright:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
         browser = launch(playwright, path)
         tabs, complaints = [], list[str]()
         for width in (1400, 390):

@@ -1,6 +1,7 @@
 """The page in a real browser: plots, linked axes, themes, print, accessibility."""
 
 import contextlib
+from importlib.util import find_spec
 
 from browser_pages import (
     BROWSERS,
@@ -20,8 +21,10 @@ from robotid_ros.files.report.pages import comparison_page, identification_page
 from . import results as made
 from .designs import designed, OBSTACLES
 
-sync_api = pytest.importorskip('playwright.sync_api', reason='no playwright is installed')
-pytest.importorskip('axe_playwright_python', reason='no axe-playwright-python is installed')
+pytestmark = [  # not imported here, by every process that collects tests
+    pytest.mark.skipif(not find_spec(name), reason=f'no {name} is installed')
+    for name in ('playwright', 'axe_playwright_python')
+]
 
 SURROUNDINGS = {'obstacles': OBSTACLES, 'lower': (-1.5, -1.5, 0.0), 'upper': (1.5, 1.5, 2.0)}
 JOINTS = tuple(f'joint_{k}' for k in range(1, 7))
@@ -32,7 +35,9 @@ def browser():
     path = find_browser()
     if path is None:
         pytest.skip(f'none of {", ".join(BROWSERS)} is installed')
-    with sync_api.sync_playwright() as playwright:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
         running = launch(playwright, path)
         yield running
         running.close()
