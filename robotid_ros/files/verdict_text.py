@@ -182,5 +182,7 @@ def _listed(words: Sequence[str], last: str) -> str:
 
 
 def _percent(share: float) -> str:
+    if share == 0.0:  # once the noise is taken off
+        return 'less than the noise'
     # Three digits, also of thousands, which '.3g' alone shows with an exponent.
     return '—' if math.isnan(share) else f'{float(f"{100.0 * share:.3g}"):g} %'
