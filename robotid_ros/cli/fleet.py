@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> Outcome:
     for row in known:
         left = [(joint['residual'] or 0.0, joint['name']) for joint in row['joints']]
         worst, name = max(left, default=(0.0, ''), key=lambda each: each[0])
-        if worst > THRESHOLDS[POOR].value:
+        if worst > THRESHOLDS[POOR]:
             unusable[row['source']] = (
                 f'{100.0 * worst:.0f} % of the effort of {name} is unexplained'
             )

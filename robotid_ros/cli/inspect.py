@@ -36,7 +36,8 @@ def run(args: argparse.Namespace) -> shared.Outcome:
         print_paragraph(
             f'{summary.path}: {summary.duration:.2f} s, joint states at {timing.rate:.1f} Hz, '
             f'jitter {timing.jitter * 1e3:.3f} ms, {timing.lost} lost in {timing.gaps} gaps, '
-            f'longest {timing.longest_gap * 1e3:.1f} ms at {timing.longest_gap_start:.2f} s'
+            f'longest {timing.longest_gap * 1e3:.1f} ms at {timing.longest_gap_start:.2f} s; '
+            f'{timing.repeated} stamps repeat, {timing.backward} jump back'
         )
         print_paragraph(f'robot description: {summary.description or "none recorded"}')
         topics = [(t.name, str(t.count), f'{t.rate:.1f}', t.type) for t in summary.topics]

@@ -178,12 +178,6 @@ F135 update_rate info: The states of '{controller}' come at {rate:.4g} Hz, its p
   simulates the controller at its update rate.
 F136 sets_of_joints: Joint states name different sets of joints: [[{sets} {counts} times]] DO Name
   the joints by --joints WHY Several publishers share a topic.
-F137 stamps_backward: {count} stamps jump back DO Stop the other publisher, or leave the clock
-  alone while recording WHY Two publishers share a topic, or a clock was set.
-F138 stamps_twice info: {count} stamps repeat: the same state was published twice WHY The publisher
-  is faster than what it reads.
-F139 messages_lost info: {count} messages are missing in {gaps} gaps WHY Gaps are bridged where
-  they are short, else left out.
 F140 other_robot: The parameters are of {identified}, the recording of {recorded} DO Give the
   parameters of the robot that was recorded WHY Parameters of one robot do not predict another one.
 # F2: signals
@@ -545,8 +539,6 @@ F806 overlapping: Not checked for collisions, because their shapes overlap in ma
   WHY A motion may bring these links together.
 F807 arm_hangs info: No ground is set, the arm seems to hang ({reason}) DO If there is one, set
   excitation.workspace.ground WHY Without a ground, the motion may reach the floor.
-F808 no_room_above_ground info: No ground is set: no pose is free above {height:g} m, the arm may
-  hang DO If there is one, set excitation.workspace.ground WHY ^
 F809 followers_stand_still: {joints} follow joints of the arm, and stand still in the model: how
   they move is not in the checks of a motion DO Keep clear of them WHY They may hit something.
 F810 self_collision_unchecked: Self-collision is not checked DO Set

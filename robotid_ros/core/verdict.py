@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 import dataclasses
 import math
-from typing import NamedTuple, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -34,28 +34,24 @@ RESIDUAL = 'residual'
 FINDINGS, NOT_VALIDATED, NOTHING = 'findings', 'not_validated', 'nothing'
 
 
-class Threshold(NamedTuple):
-    """A bound of the verdict, a share, and the reason for its value."""
-
-    value: float
-    reason: str
-
-
 # Bounds of errors, shares of a joint's effort in motion: of the worst joint by level, others.
 THRESHOLDS = {
-    GOOD: Threshold(0.05, 'contact and payload stand out of the error: a payload of a tenth of '
-                    'what the arm bears changes the effort by about twice as much'),
-    FAIR: Threshold(0.15, 'the default leaves 1 to 10 % of real arms (14 public logs); feed-'
-                    'forward with 15 % error still leaves the controller a seventh of the effort'),
-    POOR: Threshold(0.5, 'without any model the error is 100 %: a worse one does not even halve '
-                    'it'),
-    'determined': Threshold(0.15, 'error of the parameters up to which a validation shows the '
-                            'error of the model; above, it may be either'),
-    'recovered': Threshold(0.03, 'residual of a simulated robot, whose model lacks nothing: noise '
-                           'leaves below 2 %'),
-    'recovered_share': Threshold(0.9, 'share of the true parameters within ±3 σ: 99.7 % if σ were '
-                                 'perfect'),
-}  # fmt: skip
+    # Contact and payload stand out of the error: a payload of a tenth of what the arm bears
+    # changes the effort by about twice as much.
+    GOOD: 0.05,
+    # The default leaves 1 to 10 % of real arms (14 public logs); feed-forward with 15 % error
+    # still leaves the controller a seventh of the effort.
+    FAIR: 0.15,
+    # Without any model the error is 100 %: a worse one does not even halve it.
+    POOR: 0.5,
+    # Of the parameters, up to which a validation shows the error of the model; above, it may be
+    # either.
+    'determined': 0.15,
+    # Residual of a simulated robot, whose model lacks nothing: noise leaves below 2 %.
+    'recovered': 0.03,
+    # Share of the true parameters within ±3 σ: 99.7 % if σ were perfect.
+    'recovered_share': 0.9,
+}
 
 # Third differences underestimate noise of decimated rows, which is white up to Ω = 0.8 π only. Its
 # variance is Ω/π, that of its third differences 1/π ∫₀^Ω (2 − 2 cos ω)³ dω =
@@ -134,7 +130,7 @@ def judge(identification: Identification) -> Verdict:
     if found.validation is not None:
         raw.append(_moving(found.validation))
         measured = without_noise(found.validation, band)[0]
-        told = np.isfinite(measured) & ~(parameters > THRESHOLDS['determined'].value)
+        told = np.isfinite(measured) & ~(parameters > THRESHOLDS['determined'])
         rest = _remainder(measured, np.nan_to_num(parameters))
         held_out = np.where(told, np.fmax(fit, rest), held_out)
     rows = zip(found.fitted.joints, parameters, held_out, measured, strict=True)
@@ -168,7 +164,7 @@ def conclude(
     if cause is None and severe:
         of_worst = (k for k in severe if worst.joint in (findings[k].joints or [worst.joint]))
         cause = next(of_worst, severe[0])
-    bounds = {level: THRESHOLDS[level].value for level in (GOOD, FAIR, POOR)}
+    bounds = {level: THRESHOLDS[level] for level in (GOOD, FAIR, POOR)}
     level = next((name for name, most in bounds.items() if worst.worst <= most), UNUSABLE)
     reason = _largest(worst)
     if level == GOOD and (severe or not validated):
@@ -205,7 +201,7 @@ def parameter_error(identification: Identification) -> tuple[Array, tuple[str, .
 def _largest(joint: JointError) -> str:
     """Return which of a joint's errors is the largest."""
     parameters, model = np.nan_to_num((joint.from_parameters, joint.from_model))
-    uncertain = parameters >= model and parameters > THRESHOLDS['determined'].value
+    uncertain = parameters >= model and parameters > THRESHOLDS['determined']
     if not uncertain and joint.measured > max(joint.expected, 0.0) * (1.0 + 1e-9):
         return MEASURED
     return PARAMETERS if parameters >= model else MODEL

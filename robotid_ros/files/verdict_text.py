@@ -58,7 +58,7 @@ def sentences(results: Results, *, brief: bool = False) -> list[str]:
             f'The error measured on another motion, noise apart, is largest at {worst.joint}: '
             f'{_percent(worst.measured)}.'
         )
-    bound = verdicts.THRESHOLDS[verdicts.POOR].value
+    bound = verdicts.THRESHOLDS[verdicts.POOR]
     if verdict.reason == verdicts.RESIDUAL and verdict.residual > bound:
         texts.append(
             f'The residual of a moving joint is {_percent(verdict.residual)}, more than '
@@ -107,14 +107,14 @@ def next_step(results: Results, folder: object = 'FOLDER', *, brief: bool = Fals
         # Base parameters, where consistent bodies leave far more of a log.
         names = ('base_residual', 'consistent_residual')
         base, consistent = (float(results.data.get(name, math.nan)) for name in names)
-        if not consistent > COSTLY * max(base, verdicts.THRESHOLDS[verdicts.GOOD].value):
+        if not consistent > COSTLY * max(base, verdicts.THRESHOLDS[verdicts.GOOD]):
             return f'Export it, for MuJoCo: robotid export {folder} --format mjcf'
         return (
             'For prediction, use the base parameters (rid.InverseDynamics.load): their residual '
             f'is {_percent(base)}, that of the bodies of identified.urdf {_percent(consistent)}.'
         )
     if verdict.reason == verdicts.PARAMETERS:
-        bound = verdicts.THRESHOLDS[verdicts.FAIR].value
+        bound = verdicts.THRESHOLDS[verdicts.FAIR]
         weak = [each.joint for each in verdict.joints if each.from_parameters > bound]
         return (
             f'Record more motion of {", ".join(weak or [worst.joint])}, faster and over more of '

@@ -134,7 +134,7 @@ def place_robot(
             found = finding('overlapping', pairs=pairs)
             yield dataclasses.replace(standing, ignored_pairs=pairs), (found,)
         if ground is not None:
-            found = finding('no_room_above_ground', height=ground)
+            found = finding('arm_hangs', reason=f'no pose is free above {ground:g} m')
             yield dataclasses.replace(standing, ground=None), (found,)
 
     for workspace, loosened in ever_looser():

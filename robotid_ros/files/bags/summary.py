@@ -143,12 +143,6 @@ def summarise(path: str | Path, options: ReadOptions = DEFAULTS) -> BagSummary:
         if len(sets) > 1:
             shown = [f'[{shortened(names)}]' for names in sets]
             every.append(finding('sets_of_joints', sets=shown, counts=tuple(sets.values())))
-        if timing.backward:
-            every.append(finding('stamps_backward', count=timing.backward))
-        if timing.repeated:
-            every.append(finding('stamps_twice', count=timing.repeated))
-        if timing.lost:
-            every.append(finding('messages_lost', count=timing.lost, gaps=timing.gaps))
         efforts = any(
             c.travel > MIN_TRAVEL and c.effort not in ('absent', 'constant') for c in channels
         )

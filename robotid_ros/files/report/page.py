@@ -135,5 +135,5 @@ def grade(value: float, good: float, fair: float) -> str:
 
 
 # Of a relative residual, and of a %σ.
-residual_class = functools.partial(grade, good=THRESHOLDS[GOOD].value, fair=THRESHOLDS[FAIR].value)
+residual_class = functools.partial(grade, good=THRESHOLDS[GOOD], fair=THRESHOLDS[FAIR])
 precision_class = functools.partial(grade, good=GOOD_PERCENT, fair=FAIR_PERCENT)

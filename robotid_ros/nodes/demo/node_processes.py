@@ -126,9 +126,7 @@ def ros_environment(domain: int) -> dict[str, str]:
 
 
 # What a session has to reach: relative residual on the validation, true parameters within ±3σ.
-MAX_RESIDUAL, MIN_SHARE_WITHIN = (
-    THRESHOLDS[name].value for name in ('recovered', 'recovered_share')
-)
+MAX_RESIDUAL, MIN_SHARE_WITHIN = (THRESHOLDS[name] for name in ('recovered', 'recovered_share'))
 
 
 class Recovery(NamedTuple):

@@ -270,7 +270,6 @@ def test_the_summary_counts_what_is_wrong(tmp_path):
     timing = summary.timing
     assert (timing.repeated, timing.backward, timing.gaps, timing.lost) == (1, 1, 2, 4)
     assert [c.effort for c in summary.channels] == ['live', 'constant']
-    assert len(summary.notes) == 3
     assert not summary.usable and 'record at least' in summary.obstacles['identification']
 
 
