@@ -216,7 +216,7 @@ def _simulated(model: IdentifiedModel, problem: ReplayProblem) -> np.ndarray:
     law = problem.law.start(problem.desired, first)
     if size:  # measured efforts, whatever the robot does
         count = len(start.q) // size * size
-        efforts = np.array([law(k, start.q[k], start.dq[k]) for k in range(count)])
+        efforts = np.array([law(k, np.append(start.q[k], start.dq[k])) for k in range(count)])
         each = efforts.reshape(-1, size, efforts.shape[1])
         path = exported.run(start.q[:count:size], start.dq[:count:size], each)
         return path[:, :-1].reshape(efforts.shape)
@@ -227,7 +227,7 @@ def _simulated(model: IdentifiedModel, problem: ReplayProblem) -> np.ndarray:
         if not np.isfinite(position).all():
             break
         q[k] = position
-        exported.step(law(k, position, velocity))
+        exported.step(law(k, np.append(position, velocity)))
     return q
 
 

@@ -15,11 +15,28 @@ from ..arrays import Array, frozen
 from ..excitation.trajectory import Motion
 from ..signals.recording import Controller
 
-Step = Callable[[int, Array, Array], Array]
+Step = Callable[[int, Array], Array]  # the torque (n,) of an update, by the state [q q̇] (2n,)
 GainRows = Sequence[Mapping[str, float]]  # recorded gains of each joint, by name
 # Strategies of control_toolbox, and their prefix in the name of a recorded gain.
 STRATEGIES = ('legacy', 'none', 'back_calculation', 'conditional_integration')
 ANTIWINDUP = 'antiwindup_'
+
+
+@dataclasses.dataclass(frozen=True)
+class LinearStep:
+    """A `Step` that is `u[k] − L [q q̇]`."""
+
+    feed_forward: Array  # u (K, n)
+    feedback: Array  # L (n, 2n)
+
+    def __call__(self, k: int, state: Array) -> Array:
+        """Return the torque (n,) of an update."""
+        return self.ahead(k, state) - np.asarray(self.feedback @ state)
+
+    def ahead(self, k: int, state: Array) -> Array:
+        """Return that without the feedback."""
+        torque: Array = self.feed_forward[k]
+        return torque
 
 
 class Loop(NamedTuple):
@@ -62,7 +79,7 @@ class ControlLaw(ABC):
 
     def start(self, desired: Motion, initial_effort: Array | None = None) -> Step:
         """
-        Return `step(k, q, dq) -> tau` along a reference, to be called for k = 0, 1, 2 … in turn.
+        Return `step(k, [q q̇]) -> tau` along a reference, to be called for k = 0, 1, 2 … in turn.
 
         The integral starts where the torque on the reference is `initial_effort` (n,), as that of
         a controller that has held the robot for a while; without it at 0, as after activation.
@@ -72,8 +89,14 @@ class ControlLaw(ABC):
         coarse, limited = np.any(self.resolution > 0.0), np.any(np.isfinite(limit))
         count = np.where(np.asarray(self.resolution) > 0.0, self.resolution, 1e-300)
 
-        def step(k: int, q: Array, dq: Array) -> Array:
-            output = law(k, np.round(q / count) * count if coarse else q, dq)
+        if isinstance(law, LinearStep) and not coarse and not limited:
+            return LinearStep(law.feed_forward * gain, law.feedback * gain[:, None])
+
+        def step(k: int, state: Array) -> Array:
+            if coarse:
+                q, dq = np.split(state, 2)
+                state = np.concatenate([np.round(q / count) * count, dq])
+            output = law(k, state)
             if limited:
                 output = np.minimum(np.maximum(output, -limit), limit)
             return output * gain
@@ -136,10 +159,11 @@ class CascadeControl(ControlLaw):
         low, high = -np.asarray(self.integral_limit), np.asarray(self.integral_limit)
         start = kv * (wanted[0] - kp * desired.q[0] - desired.dq[0]) + forward[0]
         integral = initial_integral(initial_effort, start, ki, low, high)
-        past, differences = deque[Array](maxlen=3), np.any(self.differences)
+        n, past, differences = wanted.shape[1], deque[Array](maxlen=3), np.any(self.differences)
 
-        def step(k: int, q: Array, dq: Array) -> Array:
+        def step(k: int, state: Array) -> Array:
             nonlocal integral
+            q, dq = state[:n], state[n:]
             if differences:
                 if not past:
                     past.extend((q - 2.0 * dq / self.rate, q - dq / self.rate))
@@ -185,14 +209,13 @@ class JointTrajectoryEffort(ControlLaw):
     def output(self, desired: Motion, initial_effort: Array | None = None) -> Step:
         """Start the controller, just activated; see `ControlLaw.output`."""
         p, d, i = self.p, np.asarray(self.d), np.asarray(self.i) / self.rate
-        q_r, wanted = desired.q, p * desired.q + d * desired.dq
+        n, q_r, wanted = desired.q.shape[1], desired.q, p * desired.q + d * desired.dq
         ahead = self.ff_velocity_scale * desired.dq
         forward = np.vstack([ahead[1:], ahead[-1:]])
         low, high = np.asarray(self.i_clamp_min), np.asarray(self.i_clamp_max)
         u_low, u_high = np.asarray(self.u_clamp_min), np.asarray(self.u_clamp_max)
         if not (np.any(i) or np.any(np.isfinite(u_low)) or np.any(np.isfinite(u_high))):
-            known = wanted + forward
-            return lambda k, q, dq: known[k] - p * q - d * dq
+            return LinearStep(wanted + forward, np.hstack([np.eye(n) * p, np.eye(n) * d]))
         integral = initial_integral(initial_effort, forward[0] + 0.0 * q_r[0], i, low, high)
         deadband, after, tracking = map(
             np.asarray, (self.error_deadband, self.integrates_after, self.tracking_rate)
@@ -200,8 +223,9 @@ class JointTrajectoryEffort(ControlLaw):
         simple, early = not (np.any(deadband) or np.any(after)), i * (1.0 - after)
         conditional = np.asarray(self.conditional) != 0.0
 
-        def step(k: int, q: Array, dq: Array) -> Array:
+        def step(k: int, state: Array) -> Array:
             nonlocal integral
+            q, dq = state[:n], state[n:]
             error = q_r[k] - q
             if not simple:
                 error = np.where(np.abs(error) > deadband, error, 0.0)
@@ -235,7 +259,7 @@ class RecordedTorque(ControlLaw):
 
     def output(self, desired: Motion, initial_effort: Array | None = None) -> Step:
         """Play the torque; see `ControlLaw.output`."""
-        return lambda k, q, dq: self.torque[k]
+        return lambda k, state: self.torque[k]
 
 
 def make_control_law(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 import dataclasses
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,7 @@ class DirectModel:
         if self.coupled_inertia is not None:
             return coupled
         if order is None:
-            return lambda q, dq, tau: aba(model, data, q, dq, tau)
+            return partial(aba, model, data)
         back = np.argsort(order)
         return lambda q, dq, tau: aba(model, data, q[order], dq[order], tau[order])[back]
 
@@ -84,8 +85,19 @@ class DirectModel:
     def inverse_dynamics(self, q: Array, dq: Array, ddq: Array) -> Array:
         """Return the torque (n,) of one state [N·m or N]; dry friction at rest is 0."""
         data, slip = self.model.createData(), self.slip_directions
-        tau = self.bias(data, q, dq) + self.damping @ dq + self.offset
-        tau += slip.T @ (self.coulomb * np.sign(slip @ dq)) + self.mass_matrix(data, q) @ ddq
+        dry = slip.T @ (self.coulomb * np.sign(slip @ dq))
+        return self.smooth_torque(data, q, dq, ddq) + self.offset + dry
+
+    def smooth_torque(self, data: pinocchio.Data, q: Array, dq: Array, ddq: Array) -> Array:
+        """Return the torque (n,) of one state without offset and dry friction [N·m or N]."""
+        if self.order is None:
+            tau = pinocchio.rnea(self.model, data, q, dq, ddq)
+        else:
+            order, back = self._orders
+            tau = pinocchio.rnea(self.model, data, q[order], dq[order], ddq[order])[back]
+        tau = tau + self.damping.dot(dq)
+        if self.coupled_inertia is not None:
+            tau = tau + self.coupled_inertia @ ddq
         return tau if self.smooth_friction is None else tau + self.smooth_friction(q, dq)
 
     def delassus_matrix(self, data: pinocchio.Data, q: Array) -> Array:

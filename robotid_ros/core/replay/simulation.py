@@ -2,21 +2,23 @@
 
 from collections import deque
 from collections.abc import Callable
+import dataclasses
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+import pinocchio
 
 from ...exceptions import DivergenceError, UnknownNameError
 from ..arrays import Array, diagonal_scale
 from ..excitation.trajectory import Motion
-from .control_laws import ControlLaw
+from .control_laws import ControlLaw, LinearStep
 from .direct_model import DirectModel, mean_signs
 
-# A step of an integrator: from q, q̇ and the torque (n,), to q and q̇ at its end, and q̈ (n,) at its
-# start with the friction signs (m,).
-Advance = Callable[[Array, Array, Array], tuple[Array, Array, Array]]
-Integrate = Callable[[Array, Array, Array], tuple[Array, Array, Array, Array]]
+# A step of an integrator: from the state [q q̇] (2n,) and the torque (n,), to the state at its end,
+# and q̈ (n,) at its start with the friction signs (m,); it is given the friction (n,), or finds it.
+Advance = Callable[[Array, Array, Array], tuple[Array, Array]]
+Integrate = Callable[[Array, Array], tuple[Array, Array, Array]]
 
 # Longest step [s], and largest product of step and fastest friction rate, at which two stages are
 # as good as four wherever dry friction acts: on a UR10 at 1 kHz, whose torques err by 1e-5 since
@@ -43,91 +45,124 @@ RK4 = Tableau((0.0, 0.5, 0.5, 1.0), (1 / 6, 1 / 6, 1 / 6, 0.0), (1 / 6, 1 / 3, 1
 MIDPOINT = Tableau((0.0, 0.5), (1 / 6, 1 / 3), (0.0, 1.0))
 
 
-def runge_kutta(direct: DirectModel, h: float, tableau: Tableau = RK4) -> Integrate:
+def runge_kutta(
+    direct: DirectModel, h: float, feedback: Array | float = 0.0, tableau: Tableau = RK4
+) -> Integrate:
     """
     Return a step of h [s] of a Runge-Kutta method, with dry friction held at its mean sign.
 
-    A step is computed with the friction signs of its start. Where they are also those of its end,
-    as nearly always, it is accepted, and of the method's order. Else a slip stops or reverses
-    within it: the step is repeated with `mean_signs`, exact for constant acceleration, and a slip
-    that sticks at its end gets the speed 0. This needs no event detection and is not stiff.
+    The torque of a step is what it is given less feedback (n, 2n) times the state at its start.
+    A step is computed with the friction signs of its start, and joints at rest are locked. Where
+    these are also the signs of its end, and friction can hold what is locked, as nearly always, it
+    is accepted, and of the method's order. Else a slip starts, stops or reverses within it: the
+    step is repeated with `mean_signs`, exact for constant acceleration, and a slip that sticks at
+    its end gets the speed 0. This needs no event detection and is not stiff.
     """
     slip, offset, coulomb = direct.slip_directions, direct.offset, direct.coulomb
-    advance, accelerate = _smooth_step(direct, h, tableau), direct.acceleration_function()
-    identity, data = np.array_equal(slip, np.eye(direct.model.nv)), direct.model.createData()
+    n, data, dry_torque = direct.model.nv, direct.model.createData(), slip.T * coulomb
+    accelerate, feedback = direct.acceleration_function(), feedback + np.zeros((n, 2 * n))
+    identity, armature = np.array_equal(slip, np.eye(n)), direct.model.armature.copy()
+    lockable = dataclasses.replace(direct, model=pinocchio.Model(direct.model))
+    advance, advance_locked = (
+        _smooth_step(each, h, feedback, tableau) for each in (direct, lockable)
+    )
+    places = np.arange(n) if direct.order is None else np.argsort(direct.order)
     # The joint that moves alone in a slip, -1 where several do.
     joints = np.where((slip != 0).sum(axis=1) == 1, (slip != 0).argmax(axis=1), -1)
-    dry_torque = slip.T * coulomb
     sign, friction, known = np.empty(slip.shape[0]), offset, np.empty(0)
     signature: bytes | None = None
-    moving = False
+    locked = list[tuple[int, int]]()  # slips at rest and their joints
+    smooth = False
 
-    def reverse(q: Array, dq: Array, tau: Array) -> tuple[Array, Array, Array, Array]:
-        """Take a step in which slips stop, reverse or stick."""
-        speed = slip @ dq
-        free = slip @ accelerate(q, dq, tau - offset)
+    def reverse(state: Array, tau: Array) -> tuple[Array, Array, Array]:
+        """Take a step in which slips start, stop, reverse or stick."""
+        q, speed = state[:n], slip @ state[n:]
+        free = slip @ accelerate(q, state[n:], tau - feedback @ state - offset)
         s = mean_signs(speed, free, direct.delassus_matrix(data, q), coulomb, h)
-        q1, dq1, ddq = advance(q, dq, tau - offset - dry_torque @ s)
+        after, ddq = advance(state, tau, offset + dry_torque @ s)
         # What a fourth-order step may leave where friction stopped a slip.
         rest = 1e-3 * (np.abs(speed) + np.abs(free) * h) + 1e-15
-        stuck = (np.abs(s) < 1.0) & (np.abs(slip @ dq1) < rest)
-        dq1[joints[stuck & (joints >= 0)]] = 0.0
-        return q1, dq1, ddq, s
+        stuck = (np.abs(s) < 1.0) & (np.abs(slip @ after[n:]) < rest)
+        after[n + joints[stuck & (joints >= 0)]] = 0.0
+        return after, ddq, s
 
-    def step(q: Array, dq: Array, tau: Array) -> tuple[Array, Array, Array, Array]:
-        nonlocal sign, signature, moving, friction, known
-        if dq is not known:  # else its signs are those of the step before
-            now = np.sign(dq if identity else slip @ dq)
-            key = now.tobytes()
-            if key != signature:
-                sign, signature, moving = now, key, bool(now.all())
-                friction = offset + dry_torque @ now
-        if moving:
-            q1, dq1, ddq = advance(q, dq, tau - friction)
-            if np.sign(dq1 if identity else slip @ dq1).tobytes() == signature:
-                known = dq1
-                return q1, dq1, ddq, sign
-        return reverse(q, dq, tau)
+    def turn(signs: Array) -> None:
+        """Take the signs of slips, and lock the joints of those at rest."""
+        nonlocal sign, signature, friction, locked, smooth
+        sign, signature, friction = signs, signs.tobytes(), offset + dry_torque @ signs
+        resting = np.flatnonzero(signs == 0.0)
+        locked = list(zip(resting.tolist(), joints[resting].tolist(), strict=True))
+        smooth = not locked or (direct.coupled_inertia is None and joints[resting].min() >= 0)
+        inertia = armature.copy()
+        inertia[places[joints[resting]]] = np.inf
+        lockable.model.armature = inertia
+
+    def holding(load: Array) -> Array | None:
+        """Return the signs with which friction holds a load (n,), None where it is less."""
+        s = sign.copy()
+        for i, j in locked:
+            if not abs(load[j]) < abs(dry_torque[j, i]):
+                return None
+            s[i] = load[j] / dry_torque[j, i]
+        return s
+
+    def step(state: Array, tau: Array) -> tuple[Array, Array, Array]:
+        nonlocal known
+        if state is not known:  # else its signs are those of the step before
+            now = np.sign(state[n:] if identity else slip @ state[n:])
+            if now.tobytes() != signature:
+                turn(now)
+        if smooth:
+            after, ddq = (advance_locked if locked else advance)(state, tau, friction)
+            if np.sign(after[n:] if identity else slip @ after[n:]).tobytes() == signature:
+                s: Array | None = sign
+                if locked:
+                    load = direct.smooth_torque(data, state[:n], state[n:], ddq)
+                    s = holding(tau - feedback.dot(state) - friction - load)
+                if s is not None:
+                    known = after
+                    return after, ddq, s
+        return reverse(state, tau)
 
     return step
 
 
-def _smooth_step(direct: DirectModel, h: float, tableau: Tableau) -> Advance:
+def _smooth_step(direct: DirectModel, h: float, feedback: Array, tableau: Tableau) -> Advance:
     """Return the step itself; all that a stage needs is one matrix times what is known before."""
     accelerate, smooth_friction = direct.rigid_acceleration(), direct.smooth_friction
     n, shares = direct.model.nv, tableau.shares
-    # [q q̇ τ k₁ k₂ …], from which a stage's q, q̇ and τ − D q̇ come: NumPy takes as long for such a
-    # product as for the sum of two vectors.
-    known, identity = np.zeros((3 + len(shares)) * n), np.eye(n)
-    position, velocity, torque, *slopes = np.split(known, 3 + len(shares))
+    # [q q̇ τ f k₁ k₂ …], from which a stage's q, q̇ and τ − L [q q̇] − f − D q̇ come: NumPy takes
+    # as long for such a product as for the sum of two vectors.
+    known, identity = np.zeros((4 + len(shares)) * n), np.eye(n)
+    begin, torque, held, *slopes = np.split(known, [2 * n, *range(3 * n, len(known), n)])
     stages = []
     for k, share in enumerate(shares):
         # q + share h (q̇ of the stage before), and q̇ + share h k.
-        place, speed = np.zeros((2, 3 + k))
+        place, speed = np.zeros((2, 4 + k))
         place[:2], speed[1] = [1.0, share * h], 1.0
         if k:
-            speed[2 + k] = share * h
+            speed[3 + k] = share * h
         if k > 1:
-            place[1 + k] = share * h * shares[k - 1] * h
+            place[2 + k] = share * h * shares[k - 1] * h
         net = -np.kron(speed, direct.damping)
-        net[:, 2 * n : 3 * n] += identity
+        net[:, : 4 * n] += np.hstack([-feedback, identity, -identity])
         matrix = np.vstack([np.kron(place, identity), np.kron(speed, identity), net])
         out = np.empty(3 * n)
-        stages.append((matrix, known[: (3 + k) * n], out, *np.split(out, 3), slopes[k]))
-    ends = np.zeros((2, 3 + len(shares)))
+        at, rate, net_torque = np.split(out, 3)
+        stages.append((matrix.dot, known[: (4 + k) * n], out, at, rate, net_torque, slopes[k]))
+    ends = np.zeros((2, 4 + len(shares)))
     ends[:, :2] = [[1.0, h], [0.0, 1.0]]
-    ends[:, 3:] = np.array(tableau.way) * h * h, np.array(tableau.speed) * h
-    end, dot = np.kron(ends, identity), np.dot
+    ends[:, 4:] = np.array(tableau.way) * h * h, np.array(tableau.speed) * h
+    end = np.kron(ends, identity).dot
 
-    def advance(q: Array, dq: Array, held: Array) -> tuple[Array, Array, Array]:
-        position[:], velocity[:], torque[:] = q, dq, held
-        for matrix, before, out, at, speed, net, slope in stages:
-            dot(matrix, before, out)
+    def advance(state: Array, tau: Array, friction: Array) -> tuple[Array, Array]:
+        begin[:], torque[:], held[:] = state, tau, friction
+        for times, before, out, at, speed, net, slope in stages:
+            times(before, out)
             if smooth_friction is not None:
                 net -= smooth_friction(at, speed)
             slope[:] = accelerate(at, speed, net)
-        state = dot(end, known)
-        return state[:n], state[n:], slopes[0].copy()
+        return end(known), slopes[0]
 
     return advance
 
@@ -196,31 +231,40 @@ def simulate(
     h = 1.0 / (law.rate * parts)
     if integrator == 'auto':
         integrator = quickest(direct, desired.q[0], h)
-    advance = INTEGRATORS[integrator](direct, h)
     travel = np.ptp(desired.q, axis=0)
     bound = MAX_DEVIATION * np.maximum(travel, 0.1 * travel.max(initial=0.0)) + 1e-3
-    q, dq, ddq, tau = (np.empty((count, n)) for _ in range(4))
+    states, ddq, tau = (np.empty((count, width)) for width in (2 * n, n, n))
     slip = np.empty((count, direct.slip_directions.shape[0]))
     first = direct.inverse_dynamics(desired.q[0], desired.dq[0], desired.ddq[0])
     control, waiting = law.start(desired, first), deque([first] * delay)
-    position, velocity = desired.q[0].copy(), desired.dq[0].copy()
+    feedback = np.zeros((n, 2 * n))
+    if isinstance(control, LinearStep) and parts == 1 and not delay:
+        # Of the integrator, which multiplies the state by a matrix anyhow.
+        feedback, control = control.feedback, control.ahead
+    advance = INTEGRATORS[integrator](direct, h, feedback)
+    state = np.concatenate([desired.q[0], desired.dq[0]])
+    more = range(parts - 1)
     for k in range(count):
         if restart and k % restart == 0:
-            position, velocity = desired.q[k].copy(), desired.dq[k].copy()
-        q[k], dq[k] = position, velocity
-        waiting.append(control(k, position, velocity))
-        tau[k] = effort = waiting.popleft()
+            state = np.concatenate([desired.q[k], desired.dq[k]])
+        states[k] = state
+        effort = control(k, state)
+        if delay:
+            waiting.append(effort)
+            effort = waiting.popleft()
+        tau[k] = effort
         total = effort if external is None else effort + external[k]
-        position, velocity, ddq[k], slip[k] = advance(position, velocity, total)
-        for _ in range(parts - 1):
-            position, velocity, _, _ = advance(position, velocity, total)
-        if k % CHECK_INTERVAL == 0 and not (np.abs(position - desired.q[k]) < bound).all():
+        state, ddq[k], slip[k] = advance(state, total)
+        for _ in more:
+            state, _, _ = advance(state, total)
+        if k % CHECK_INTERVAL == 0 and not (np.abs(state[:n] - desired.q[k]) < bound).all():
             break
     else:
-        if np.isfinite(position).all():
-            return Simulation(law.rate, q, dq, ddq, tau, slip)
+        if np.isfinite(state[:n]).all():
+            tau -= states @ feedback.T
+            return Simulation(law.rate, states[:, :n], states[:, n:], ddq, tau, slip)
         k = count
-    share = np.abs(position - desired.q[min(k, count - 1)]) / bound
+    share = np.abs(state[:n] - desired.q[min(k, count - 1)]) / bound
     joint = int(np.argmax(np.where(np.isfinite(share), share, np.inf))) + 1
     raise DivergenceError(
         f'the simulated robot leaves its reference at {k / law.rate:.3g} s, joint {joint} first: '

@@ -7,10 +7,10 @@ import pytest
 from robotid_ros.core.excitation.trajectory import Motion
 from robotid_ros.core.replay.control_laws import RecordedTorque
 from robotid_ros.core.replay.direct_model import DirectModel
-from robotid_ros.core.replay.simulation import runge_kutta, simulate, smallest_eigenvalue
+from robotid_ros.core.replay.simulation import simulate, smallest_eigenvalue
 from robotid_ros.exceptions import DivergenceError
 
-from .arms import arm
+from .arms import arm, stepper
 
 RATE = 100.0
 
@@ -35,7 +35,7 @@ def test_each_update_is_so_many_steps_of_the_integrator():
     torque, known = rng.normal(size=(2, 20, 2))
     q, dq = rng.normal(size=(2, 20, 2))
     run = run_of(direct, torque, q, dq, external=known, integrator='rk4', step=0.005, restart=8)
-    advance = runge_kutta(direct, 0.005)
+    advance = stepper(direct, 0.005)
     for k in range(20):
         if k % 8 == 0:
             state = q[k], dq[k]

@@ -86,7 +86,7 @@ def test_trajectory_controller_law(gains, seed):
     desired = random_desired(seed, n=len(gains))
     states = list(np.random.default_rng(seed + 1).normal(size=(40, 2, len(gains))))
     step = law_for(gains, 250.0).start(desired)
-    ours = np.array([step(k, *state) for k, state in enumerate(states)])
+    ours = np.array([step(k, state.ravel()) for k, state in enumerate(states)])
     np.testing.assert_allclose(
         ours, pid_outputs(gains, desired, states, 250.0), rtol=1e-12, atol=1e-12
     )
@@ -108,7 +108,9 @@ def test_scaled_law_scales_the_torque_alone(gains, factor, seed):
     states = list(np.random.default_rng(seed + 1).normal(size=(40, 2, 1)))
     one, other = (each.start(desired) for each in (law, law.scaled(factor)))
     for k, state in enumerate(states):
-        np.testing.assert_allclose(other(k, *state), factor * one(k, *state), rtol=1e-12)
+        np.testing.assert_allclose(
+            other(k, state.ravel()), factor * one(k, state.ravel()), rtol=1e-12
+        )
 
 
 def test_pd_has_the_frequency_and_damping_it_was_tuned_for():
@@ -143,7 +145,7 @@ def test_saturation_and_encoder():
 
     def run(**options):
         step = JointTrajectoryEffort(100.0, np.array([-10.0]), **options).start(desired)
-        return np.array([step(k, value, still)[0] for k, value in enumerate(q)])
+        return np.array([step(k, np.append(value, still))[0] for k, value in enumerate(q)])
 
     np.testing.assert_allclose(run(), [0.0, 1.24, 1.26, -5.0, 30.0])
     np.testing.assert_allclose(run(limit=2.0), [0.0, 1.24, 1.26, -2.0, 2.0])
@@ -158,7 +160,7 @@ def test_cascade_is_the_drive_of_a_real_axis():
     q, zero = data['q'], np.zeros_like(data['q'])
     law = CascadeControl(1000.0, data['kp'][0], data['kv'][0], differences=True, limit=10.0)
     step = law.start(Motion(data['q_ref'], zero, zero))
-    ours = np.array([step(k, value, zero[0]) for k, value in enumerate(q)])
+    ours = np.array([step(k, np.append(value, zero[0])) for k, value in enumerate(q)])
     error = np.linalg.norm(ours - data['vir']) / np.linalg.norm(data['vir'])
     assert error < 0.01
 
@@ -173,8 +175,8 @@ def test_cascade_is_the_drive_of_a_real_axis():
 def test_an_integral_starts_in_balance(law):
     still = Motion(np.full((5, 1), 0.3), *(np.zeros((5, 1)),) * 2)
     step = law.start(still, np.array([7.0]))
-    np.testing.assert_allclose(step(0, still.q[0], np.zeros(1)), [7.0])
-    np.testing.assert_allclose(law.start(still)(0, still.q[0], np.zeros(1)), [0.0], atol=1e-15)
+    np.testing.assert_allclose(step(0, np.append(still.q[0], 0.0)), [7.0])
+    np.testing.assert_allclose(law.start(still)(0, np.append(still.q[0], 0.0)), [0.0], atol=1e-15)
 
 
 @pytest.mark.parametrize('strategy', STRATEGIES)
@@ -217,6 +219,6 @@ def test_law_repeats_the_output_of_the_controller(integral, strategy):
     q, dq, q_r, dq_r, output = (np.array([row[i] for row in rows]) for i in range(5))
     law = law_for(gains, 500.0)
     step = law.start(Motion(q_r, dq_r, 0 * q_r))
-    ours = np.array([step(k, q[k], dq[k]) for k in range(len(q))])
+    ours = np.array([step(k, np.append(q[k], dq[k])) for k in range(len(q))])
     # The last row's feed-forward is that of a sample that is not in the record.
     np.testing.assert_allclose(ours[:-1], output[:-1], rtol=1e-9, atol=1e-9)

@@ -250,7 +250,7 @@ def test_gains_that_change_within_the_motion_are_told(share, expected):
 
     def start(desired, initial_effort=None):
         first, second = (law.start(desired, initial_effort) for law in (before, after))
-        return lambda k, q, dq: (first if k < 2000 else second)(k, q, dq)
+        return lambda k, state: (first if k < 2000 else second)(k, state)
 
     replay, _ = case_of(ReplaySettings(decimation=5, step=0.002), law=before)
     chi = parameters(replay.robot, 4)

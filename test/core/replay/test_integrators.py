@@ -16,14 +16,13 @@ from robotid_ros.core.replay.simulation import (
     MIDPOINT,
     quickest,
     RK4,
-    runge_kutta,
     simulate,
     smallest_eigenvalue,
     substeps,
 )
 from robotid_ros.exceptions import DivergenceError
 
-from .arms import arm, block
+from .arms import arm, block, stepper
 
 # Of the reference: slip speed below which friction is too small, relative and absolute tolerance.
 SMOOTHING, TOLERANCES = 1e-6, (1e-9, 1e-12)
@@ -35,7 +34,7 @@ def with_adaptive(monkeypatch):
     monkeypatch.setitem(INTEGRATORS, 'adaptive', adaptive)
 
 
-def adaptive(direct, h):
+def adaptive(direct, h, feedback=0.0):
     """Return a reference step of h [s]: SciPy's LSODA with the signs `s = tanh(w/SMOOTHING)`."""
     accelerate, slip, n = direct.acceleration_function(), direct.slip_directions, direct.model.nv
     dry_torque, offset = slip.T * direct.coulomb, direct.offset
@@ -43,7 +42,9 @@ def adaptive(direct, h):
     def signs(dq):
         return np.tanh(slip @ dq / SMOOTHING)
 
-    def step(q, dq, tau):
+    def step(start, tau):
+        dq, tau = start[n:], tau - feedback @ start
+
         def rate(_, state):
             speed = state[n:]
             ddq = accelerate(
@@ -51,11 +52,10 @@ def adaptive(direct, h):
             )
             return np.concatenate([speed, ddq])
 
-        start = np.concatenate([q, dq])
         relative, absolute = TOLERANCES
         result = solve_ivp(rate, (0.0, h), start, method='LSODA', rtol=relative, atol=absolute)
         end = result.y[:, -1]
-        return end[:n].copy(), end[n:].copy(), rate(0.0, start)[n:], signs(dq)
+        return end, rate(0.0, start)[n:], signs(dq)
 
     return step
 
@@ -71,7 +71,7 @@ def wave(count=1500, rate=500.0):
 
 
 def fall(direct, h, duration=0.8, tau=(0.5, -0.2), tableau=RK4):
-    step = runge_kutta(direct, h, tableau)
+    step = stepper(direct, h, tableau)
     q, dq = np.array([0.3, -0.2]), np.array([1.0, 2.0])
     for _ in range(round(duration / h)):
         q, dq, _, _ = step(q, dq, np.array(tau))
@@ -128,7 +128,7 @@ def test_energy_is_conserved_without_friction():
 @pytest.mark.parametrize('h', [0.001, 0.004])
 def test_sliding_block_stops_where_it_should_and_stays(h):
     direct, speed, deceleration = block(2.0, friction=3.0), 0.7, 1.5
-    step = runge_kutta(direct, h)
+    step = stepper(direct, h)
     q, dq = np.zeros(1), np.array([speed])
     push = np.zeros(1)
     for _ in range(round(0.6 / h)):
@@ -152,7 +152,7 @@ def test_a_block_that_reverses_within_a_step_keeps_its_speed(late, sign):
     mass, friction, force, h = 2.0, 3.0, 9.0, 0.01
     start = late * h * (force + friction) / mass
     back = -(1.0 - late) * h * (force - friction) / mass
-    step = runge_kutta(block(mass, friction=friction), h)
+    step = stepper(block(mass, friction=friction), h)
     _, dq, _, s = step(np.zeros(1), sign * np.array([start]), -sign * np.array([force]))
     assert dq[0] == pytest.approx(sign * back, rel=1e-9)
     assert s[0] == pytest.approx(sign * (2.0 * late - 1.0))
@@ -160,7 +160,7 @@ def test_a_block_that_reverses_within_a_step_keeps_its_speed(late, sign):
 
 @pytest.mark.parametrize('sign', [1.0, -1.0])
 def test_a_block_moves_as_soon_as_it_is_pushed_by_more_than_friction(sign):
-    step, push = runge_kutta(block(2.0, friction=3.0), 0.01), sign * np.array([3.0015])
+    step, push = stepper(block(2.0, friction=3.0), 0.01), sign * np.array([3.0015])
     _, dq, _, s = step(np.zeros(1), np.zeros(1), push)
     assert dq[0] == pytest.approx(sign * 0.01 * 0.0015 / 2.0) and s[0] == sign
 
@@ -169,11 +169,11 @@ def test_a_block_moves_as_soon_as_it_is_pushed_by_more_than_friction(sign):
 @pytest.mark.parametrize('sign', [1.0, -1.0])
 def test_what_friction_holds_does_not_creep(mass, sign):
     """Nor where rounding is large beside its speed; bent arms stop and stay, too."""
-    step = runge_kutta(block(mass, friction=3.0), 0.01)
+    step = stepper(block(mass, friction=3.0), 0.01)
     for push in np.linspace(0.1, 2.9, 30):
         _, dq, _, _ = step(np.zeros(1), np.zeros(1), sign * np.array([push]))
         assert dq[0] == 0.0
-    step = runge_kutta(arm(friction=(20.0, 9.0)), 1e-3)
+    step = stepper(arm(friction=(20.0, 9.0)), 1e-3)
     q, dq = sign * np.array([0.3, -0.2]), sign * np.array([0.5, -0.8])
     for k in range(200):
         q, dq, _, _ = step(q, dq, sign * np.array([1.0, 2.0]))
@@ -200,7 +200,7 @@ def test_a_step_without_a_reversal_is_computed_once():
     """Four stages, four accelerations."""
     calls = []
     direct = arm(smooth_friction=lambda q, dq: calls.append(q) or 0.0 * q)
-    step, state = runge_kutta(direct, 1e-3), (np.array([0.3, -0.2]), np.array([1.0, 2.0]))
+    step, state = stepper(direct, 1e-3), (np.array([0.3, -0.2]), np.array([1.0, 2.0]))
     for _ in range(5):
         state = step(*state, np.zeros(2))[:2]
     assert len(calls) == 20
@@ -216,6 +216,36 @@ def test_fast_and_adaptive_integrators_agree():
     assert np.quantile(np.abs(fast.tau - sure.tau) / scale, 0.99) < 1e-3
     finer = simulate(direct, TRACKING, desired, step=2.5e-4)
     assert np.abs(finer.q - sure.q).max() < 0.3 * np.abs(fast.q - sure.q).max()
+
+
+@pytest.mark.parametrize('order', [None, np.array([1, 0])])
+def test_a_joint_that_friction_holds_stays_where_it_is(order):
+    """While another moves and turns, whatever the order of joints."""
+    direct = arm(friction=(0.8, 9.0))
+    swap = slice(None) if order is None else order
+    damping, coulomb = np.diag(np.diag(direct.damping)[swap]), direct.coulomb[swap]
+    direct = dataclasses.replace(direct, damping=damping, coulomb=coulomb, order=order)
+    q, dq, ddq = wave()
+    still = Motion(*(np.column_stack([x[:, 0], x[:1, 1] + 0.0 * x[:, 1]]) for x in (q, dq, ddq)))
+    still.dq[:, 1] = 0.0
+    law = dataclasses.replace(TRACKING, p=TRACKING.p[swap], d=TRACKING.d[swap], i=0.0)
+    run = simulate(direct, law, Motion(*(x[:, swap] for x in still)), step=1e-3)
+    moving, held = np.arange(2)[swap]
+    assert np.ptp(run.q[:, moving]) > 1.0 and not run.dq[:, held].any()
+    assert np.ptp(run.q[:, held]) < 2e-9  # of steps in which the other one turns
+    assert np.all(np.abs(run.slip_sign[:, held]) < 1.0) and np.ptp(run.slip_sign[:, held]) > 0.1
+
+
+@pytest.mark.parametrize('settings', [{}, {'step': 5e-4}, {'delay': 2}])
+def test_feedback_is_the_same_inside_the_integrator(settings):
+    """A limit that is never reached leaves the law to be called."""
+    law = dataclasses.replace(TRACKING, i=0.0, gain=2.0)
+    called = dataclasses.replace(law, limit=1e9)
+    rate = dataclasses.replace(law, rate=1000.0), dataclasses.replace(called, rate=1000.0)
+    one, other = (simulate(arm(), each, wave(800, 1000.0), **settings) for each in rate)
+    assert np.ptp(one.slip_sign, axis=0).all()
+    for mine, same in zip(one[1:], other[1:], strict=True):
+        np.testing.assert_allclose(mine, same, rtol=1e-8, atol=1e-9)
 
 
 def test_every_row_balances():
@@ -249,7 +279,7 @@ def test_coupled_motor_sticks_and_turns_like_the_adaptive_one():
 def test_a_motor_that_sticks_stops_no_joint():
     """Of a motor that turns by the sum of two joints: they go on, one against the other."""
     direct = arm(friction=(50.0,), slip_directions=np.array([[1.0, 1.0]]), gravity=0.0)
-    step = runge_kutta(direct, 1e-3)
+    step = stepper(direct, 1e-3)
     q, dq = np.array([0.3, -0.2]), np.array([1.0, -1.0])
     for _ in range(50):
         q, dq, _, _ = step(q, dq, np.zeros(2))
