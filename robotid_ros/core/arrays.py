@@ -31,10 +31,12 @@ def all_within(valid: Mask, reach: int) -> Mask:
     """Return in which rows (N, n) all within `reach` of them are valid, without SciPy's import."""
     if valid.all():
         return np.ones_like(valid)
-    invalid = np.zeros((len(valid) + 1, *valid.shape[1:]), dtype=np.intp)
-    np.cumsum(~valid, axis=0, out=invalid[1:])
-    first, last = np.arange(len(valid)) - reach, np.arange(len(valid)) + reach + 1
-    return np.asarray(invalid[last.clip(max=len(valid))] == invalid[first.clip(0)])
+    count = len(valid)
+    reach = min(reach, count)
+    padded = np.ones((count + 2 * reach + 1, *valid.shape[1:]), dtype=bool)
+    padded[reach + 1 : reach + 1 + count] = valid
+    invalid = np.cumsum(~padded, axis=0, dtype=np.int32)
+    return np.asarray(invalid[2 * reach + 1 :] == invalid[:count])
 
 
 def column_sizes(A: Array) -> Array:
