@@ -10,7 +10,8 @@ from xml.etree import ElementTree
 import numpy as np
 
 from ..core.findings import Finding, finding
-from ..core.model.urdf_parsing import movable_joints, parse_urdf
+from ..core.model.urdf_parsing import parse_urdf
+from ..core.setup.joint_choice import JointTree
 from ..exceptions import ConfigurationError, FEW, FileError, ModelError, shortened
 from ..plant import urdf_reading
 from .atomic import read_text
@@ -98,26 +99,21 @@ def _packages_above(path: Path) -> Iterator[None]:
 def summarise_description(urdf: str, recorded: Collection[str] = ()) -> str:
     """Say in words which robot a description is of, and which of its joints were not recorded."""
     try:
-        names, followers = movable_joints(urdf)
+        tree = JointTree(urdf)
     except ModelError as error:
         return f'unusable, {error}'
-    lacking = [name for name in names if name not in recorded and name not in followers]
-    text = f"'{robot_name(urdf)}' with the joints {', '.join(names) or 'none'}"
+    lacking = [name for name in tree.independent if name not in recorded]
+    text = f"'{tree.name}' with the joints {', '.join(tree.movable) or 'none'}"
     if recorded and lacking:
         text += f', without joint states of {", ".join(lacking)}'
     return text
-
-
-def robot_name(urdf: str) -> str:
-    """Return the robot's name in a description; a ModelError where it is malformed."""
-    return parse_urdf(urdf).get('name', '')
 
 
 def other_robot_warning(identified: str | None, recorded: str | None) -> list[Finding]:
     """Compare the robots of parameters and recording by name and joints; None: unknown."""
     if identified is None or recorded is None:
         return []
-    robots = [(robot_name(text), movable_joints(text)[0]) for text in (identified, recorded)]
+    robots = [(tree.name, tree.movable) for tree in map(JointTree, (identified, recorded))]
     if robots[0] == robots[1]:
         return []
     ours, theirs = (f"'{name}' ({', '.join(joints)})" for name, joints in robots)

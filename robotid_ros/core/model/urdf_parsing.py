@@ -24,14 +24,6 @@ MAX_ROUNDING = 6e-3  # largest error of an angle that is written with two decima
 _COMMENT, _DECIMALS = re.compile('<!--.*?-->', re.DOTALL), re.compile(r'[-+]?\d*\.(\d{2,})')
 
 
-def movable_joints(urdf: str) -> tuple[tuple[str, ...], frozenset[str]]:
-    """Return the joints that can move, from the base outwards, and which mimic another one."""
-    root = parse_urdf(urdf)
-    names = movable_names(root)
-    followers = {str(j.get('name')) for j in root.findall('joint') if j.find('mimic') is not None}
-    return names, frozenset(followers & set(names))
-
-
 def movable_names(root: ElementTree.Element) -> tuple[str, ...]:
     """Return the names of the joints that can move, branch by branch from the base outwards."""
     branches: dict[str, list[ElementTree.Element]] = {}

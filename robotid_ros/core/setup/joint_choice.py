@@ -63,6 +63,7 @@ class JointTree:
 
     def __init__(self, urdf: str) -> None:
         self._root = root = parse_urdf(urdf)
+        self.name = root.get('name', '')
         self.joints, self._limited = dict[str, TreeJoint](), set[str]()
         for element in root.findall('joint'):
             name, kind = str(element.get('name')), str(element.get('type'))

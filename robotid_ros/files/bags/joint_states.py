@@ -10,7 +10,7 @@ import re
 import numpy as np
 
 from ...core.findings import finding
-from ...core.model.urdf_parsing import movable_joints
+from ...core.setup.joint_choice import JointTree
 from ...core.signals.clock_correction import observed_update_rate, stamps_by_motion
 from ...core.signals.recording import Recording, Reference
 from ...exceptions import RecordingError, RobotIdError, shortened, UnknownNameError
@@ -160,9 +160,8 @@ def read_effort(bag: Bag, name: str, states: JointTable) -> np.ndarray:
             count, own = found.shape[1], states.joints
             names = next((layout.texts[key] for key in NAMES if key in layout.texts), ())
             if len(names) != count:  # the user's, the description's or the states'
-                movable, mimics = movable_joints(bag.options.urdf or '<robot/>')
-                independent = tuple(joint for joint in movable if joint not in mimics)
-                orders = (bag.options.joints, independent, own)
+                tree = JointTree(bag.options.urdf or '<robot/>')
+                orders = (bag.options.joints, tree.independent, own)
                 names = next((each for each in orders if len(each) == count), ())
             if len(names) != count:
                 raise RecordingError(
@@ -233,7 +232,7 @@ def find_topic(bag: Bag, joints: Sequence[str] | None = None) -> str:
     asked: Sequence[str] = joints or bag.options.joints
     if not asked:
         with contextlib.suppress(RobotIdError):
-            asked = movable_joints(bag.options.urdf or read_urdf(bag) or '')[0]
+            asked = JointTree(bag.options.urdf or read_urdf(bag) or '').movable
     # Of the first messages the joints with positions, and those with efforts but 0.
     first: dict[str, tuple[set[str], set[str]]] = {topic: (set(), set()) for topic in counts}
     for topic, (joints_of, with_effort) in first.items():

@@ -16,7 +16,8 @@ from ...core.model import build_robot, Robot
 from ...core.model.dynamics import inverse_dynamics
 from ...core.model.robot_builder import final_leader, read_mimics, with_inertials
 from ...core.model.settings import ElasticSettings
-from ...core.model.urdf_parsing import movable_joints, movable_names, parse_urdf, root_link
+from ...core.model.urdf_parsing import movable_names, parse_urdf, root_link
+from ...core.setup.joint_choice import JointTree
 from ...core.verification.gains import body_inertia, BodyLoops, POSTURES
 from ...exceptions import ConfigurationError
 from ...node_settings import ExcitationNodeSettings
@@ -76,9 +77,7 @@ class RobotInGazebo:
         if urdf is None:
             raise ConfigurationError("the configuration names no URDF: set 'robot.urdf'")
         urdf, _ = with_inertials(urdf, configuration.robot.mass)
-        names, followers = movable_joints(urdf)
-        driven = tuple(name for name in names if name not in followers)
-        joints = simulation.joints or configuration.robot.joints or driven
+        joints = simulation.joints or configuration.robot.joints or JointTree(urdf).independent
         rigid = replace(configuration.robot, joints=joints, elastic=ElasticSettings())
         self.robot = build_robot(urdf, rigid)
         self.urdf = with_fixed_joints(self.robot.urdf, self.robot)

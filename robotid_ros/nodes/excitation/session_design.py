@@ -21,7 +21,7 @@ from ...core.excitation.limits import check_trajectory
 from ...core.excitation.trajectory import Trajectory, waypoints
 from ...core.findings import render
 from ...core.model import build_robot, Robot, RobotSettings
-from ...core.model.urdf_parsing import movable_joints
+from ...core.setup.joint_choice import JointTree
 from ...exceptions import ControllerError, RobotIdError, TrajectoryError
 from ...files.atomic import expect_writable
 from ...files.configuration import Configuration
@@ -251,7 +251,6 @@ def place_locked_joints(
     urdf: str, settings: RobotSettings, positions: Mapping[str, float]
 ) -> RobotSettings:
     """Lock joints that are neither identified nor locked by the configuration where they stand."""
-    names, followers = movable_joints(urdf)
-    others = set(names) - followers - set(settings.joints)
-    standing = {name: positions[name] for name in names if name in others and name in positions}
+    others = (name for name in JointTree(urdf).independent if name not in settings.joints)
+    standing = {name: positions[name] for name in others if name in positions}
     return dataclasses.replace(settings, locked={**standing, **settings.locked})

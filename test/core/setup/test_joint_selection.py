@@ -6,8 +6,12 @@ import pytest
 
 from robotid_ros.core.findings import select
 from robotid_ros.core.model import build_robot, inverse_dynamics, RobotSettings
-from robotid_ros.core.model.urdf_parsing import movable_joints
-from robotid_ros.core.setup.joint_choice import matching_names, PositionRange, select_joints
+from robotid_ros.core.setup.joint_choice import (
+    JointTree,
+    matching_names,
+    PositionRange,
+    select_joints,
+)
 from robotid_ros.exceptions import ModelError
 
 LINK = (
@@ -120,7 +124,9 @@ def test_joints_come_from_the_base_outwards():
     *some, last = ('<joint' + joints.removesuffix('</robot>')).split('</joint>')
     text = body + '</joint>'.join([*some[::-1], '</robot>']) + last
     assert build_robot(text, RobotSettings(locked={'finger': 0.0})).joints == ('one', 'two')
-    assert movable_joints(text) == (('one', 'two', 'follower', 'finger'), {'follower'})
+    tree = JointTree(text)
+    assert tree.movable == ('one', 'two', 'follower', 'finger')
+    assert tree.mimics == ('follower',)
 
 
 def two_arms(limits='lower="-3" upper="-0.5"'):

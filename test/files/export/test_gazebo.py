@@ -14,7 +14,7 @@ import yaml
 
 from robotid_ros.core.model import build_robot, Robot, RobotSettings
 from robotid_ros.core.model.settings import ElasticSettings
-from robotid_ros.core.model.urdf_parsing import movable_joints
+from robotid_ros.core.setup.joint_choice import JointTree
 from robotid_ros.core.verification.gains import body_inertia, BodyLoops
 from robotid_ros.exceptions import ConfigurationError
 from robotid_ros.files.configuration import Configuration, load, read_urdf
@@ -36,8 +36,7 @@ ROBOTS = sorted(path.stem for path in URDF.glob('*.urdf'))
 
 
 def driven_joints(urdf: str) -> list[str]:
-    names, followers = movable_joints(urdf)
-    return [name for name in names if name not in followers]
+    return list(JointTree(urdf).independent)
 
 
 @pytest.mark.parametrize('name', ROBOTS)
