@@ -26,6 +26,13 @@ def frame_change(placement: Array) -> Array:
     return np.array(columns).T
 
 
+def inertia_matrix(central: Array) -> Array:
+    """Return the inertia at the centre of mass (3, 3) of a body (10,) [kg·m²]."""
+    result = np.zeros((3, 3))
+    result[UPPER] = central[4:]
+    return result + np.triu(result, 1).T
+
+
 def carrying(robot: Robot, chi: Array, frame: str, central: Array) -> Array:
     """
     Return standard parameters (p,) of a robot that carries a body.
@@ -35,9 +42,7 @@ def carrying(robot: Robot, chi: Array, frame: str, central: Array) -> Array:
     one that moves with no joint, or no body has such a mass and inertia.
     """
     place = body_frame(robot, frame)
-    mass, centre, moments = central[0], central[1:4], np.zeros((3, 3))
-    moments[UPPER] = central[4:]
-    moments += np.triu(moments, 1).T
+    mass, centre, moments = central[0], central[1:4], inertia_matrix(central)
     if not np.isfinite(central).all() or mass < 0.0 or (mass == 0.0 and central.any()):
         raise ConfigurationError('a payload has a mass, and all its values are numbers')
     principal = np.linalg.eigvalsh(moments)

@@ -34,7 +34,7 @@ from ...core.findings import as_data, Finding, MISREAD
 from ...core.identification_settings import IdentificationSettings
 from ...core.model import Robot
 from ...core.model.friction import SHRUNK
-from ...core.parameters.carried_body import UPPER
+from ...core.parameters.carried_body import inertia_matrix
 from ...core.payload import KnownArm
 from ...core.payload.force_torque import SensorModel
 from ...core.payload.payload import obstacle, Payload, SIGNIFICANT
@@ -96,13 +96,6 @@ def maker_lines(body: Array) -> dict[str, str | None]:
         name: maker.line(body) if known[: 10 if maker.inertia else 4].all() else None
         for name, maker in MAKERS.items()
     }
-
-
-def inertia_matrix(body: Array) -> Array:
-    """Return the inertia at the centre of mass (3, 3) [kg·m²]."""
-    result = np.zeros((3, 3))
-    result[UPPER] = body[4:]
-    return result + np.triu(result, 1).T
 
 
 def universal_robots(body: Array) -> str:
