@@ -50,7 +50,8 @@ class RunningTrajectory:
         self.goal, self.start, self.started = goal, goal.stamp, False
         self._times = [point.time for point in goal.points]
         self._before, self._segment, self._begin = goal.points[0], -1, 0
-        self._spline = self._effort = np.empty((0, 0))
+        self._polynomials = list[Array]()
+        self._sampled = -1, (goal.points[0], 0)
 
     def set_point_before_trajectory(
         self, now: int, state: Point, wraparound: tuple[bool, ...]
@@ -74,6 +75,12 @@ class RunningTrajectory:
 
     def sample(self, time: int) -> tuple[Point, int]:
         """Sample at a time [ns]; after the end the last point is repeated, effort included."""
+        # What was the next update's is this one's.
+        if time != self._sampled[0]:
+            self._sampled = time, self._sample(time)
+        return self._sampled[1]
+
+    def _sample(self, time: int) -> tuple[Point, int]:
         points, elapsed = self.goal.points, time - self.start
         if elapsed >= points[-1].time:
             last, zeros = points[-1], [0.0] * len(points[-1].positions)
@@ -81,21 +88,17 @@ class RunningTrajectory:
             end = Point(elapsed, last.positions, *(values or zeros for values in fields))
             return end, len(points)
         index = bisect_right(self._times, elapsed)
-        if index != self._segment:
-            first = points[index - 1] if index else self._before
-            self._begin = first.time - (0 if index else self.start)
-            duration = (points[index].time - self._begin) * 1e-9
-            self._segment, self._spline = index, _spline(first, points[index], duration)
-            zeros = [0.0] * len(first.positions)
-            e0, e1 = (np.array(p.effort or zeros) for p in (first, points[index]))
-            self._effort = np.array([e0, (e1 - e0) / duration if duration else 0.0 * e0])
-        t = (elapsed - self._begin) * 1e-9
-        c0, c1, c2, c3, c4, c5, e0, e1 = *self._spline, *self._effort
         with np.errstate(invalid='ignore'):  # values are not checked, NaN ones too
-            q = c0 + t * (c1 + t * (c2 + t * (c3 + t * (c4 + t * c5))))
-            dq = c1 + t * (2 * c2 + t * (3 * c3 + t * (4 * c4 + t * 5 * c5)))
-            ddq = 2 * c2 + t * (6 * c3 + t * (12 * c4 + t * 20 * c5))
-            return Point(elapsed, *(x.tolist() for x in (q, dq, ddq, e0 + t * e1))), index
+            if index != self._segment:
+                first = points[index - 1] if index else self._before
+                self._begin = first.time - (0 if index else self.start)
+                duration = (points[index].time - self._begin) * 1e-9
+                self._segment = index
+                self._polynomials = _polynomials(first, points[index], duration)
+            t, values = (elapsed - self._begin) * 1e-9, np.float64(0.0)
+            for coefficients in self._polynomials:
+                values = coefficients + t * values
+        return Point(elapsed, *values.tolist()), index
 
 
 def shortest_angular_distance(start: float, end: float) -> float:
@@ -103,6 +106,17 @@ def shortest_angular_distance(start: float, end: float) -> float:
     turn = 2.0 * math.pi
     distance = (end - start) % turn
     return distance - turn if distance > turn / 2 else distance
+
+
+def _polynomials(a: Point, b: Point, T: float) -> list[Array]:
+    """Coefficients of positions, their derivatives and efforts, (4, n), from t⁵ down to 1."""
+    spline, order = _spline(a, b, T), np.arange(6.0)[:, None]
+    speed = np.vstack([(order * spline)[1:], np.zeros(len(a.positions))])
+    acceleration = np.vstack([(order * speed)[1:], np.zeros(len(a.positions))])
+    effort = np.zeros_like(spline)
+    effort[0] = a.effort or 0.0
+    effort[1] = (np.array(b.effort or 0.0) - effort[0]) / T if T else 0.0
+    return [*np.stack([spline, speed, acceleration, effort], axis=1)[::-1]]
 
 
 def _spline(a: Point, b: Point, T: float) -> Array:
