@@ -95,7 +95,7 @@ class RunningTrajectory:
                 duration = (points[index].time - self._begin) * 1e-9
                 self._segment = index
                 self._polynomials = _polynomials(first, points[index], duration)
-            t, values = (elapsed - self._begin) * 1e-9, np.float64(0.0)
+            t, values = (elapsed - self._begin) * 1e-9, np.zeros((4, 1))
             for coefficients in self._polynomials:
                 values = coefficients + t * values
         return Point(elapsed, *values.tolist()), index
