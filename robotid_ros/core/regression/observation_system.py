@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from ...exceptions import RecordingError
-from ..arrays import Array, freeze_fields, Indices, Mask, ReadOnlyArrays
+from ..arrays import Array, freeze_fields, Indices, Mask, ReadOnlyArrays, whitening
 from ..findings import Finding
 from ..model.dynamics import path_columns, regressor
 from ..model.friction import LINEAR, SHRUNK
@@ -29,10 +29,7 @@ class GaussianPrior(ReadOnlyArrays):
     @cached_property
     def whitening(self) -> Array:
         """V (b, b) with `‖V (χ − mean)‖² = (χ − mean)ᵀ covariance⁻¹ (χ − mean)`."""
-        from scipy.linalg import solve_triangular
-
-        root = np.linalg.cholesky(self.covariance)
-        return np.asarray(solve_triangular(root, np.eye(len(root)), lower=True))
+        return whitening(self.covariance)
 
     @property
     def rows(self) -> tuple[Array, Array]:
