@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     from ..files.export.servos import read_servos
     from ..files.rollouts import AT_ONCE, CONTROLLER, DESCRIBED, IDENTIFIED, rms, roll_out, SERVOS
 
-    output = shared.page_beside(args.results, 'rollout', args.bag, args.output)
+    output = shared.page_of_log(args.results, 'rollout', args.bag, args.output)
     shared.expect_new([output], args.force)
     draws, bound, share = args.draws, 0.01 * args.bound, args.progress.share
     if draws < 0:

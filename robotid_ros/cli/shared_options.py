@@ -234,7 +234,7 @@ def in_memory(recording: 'AnyRecording') -> 'Recording':
     return recording
 
 
-def page_beside(results: str, kind: str, bag: str, output: str | None) -> Path:
+def page_of_log(results: str, kind: str, bag: str, output: str | None) -> Path:
     """Return where a page on a log goes: `output`, else beside the results."""
     from ..files.results import results_folder
 

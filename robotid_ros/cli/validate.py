@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     from ..files.verdict_text import verdict_data
     from .results_text import print_joints, print_verdict
 
-    output = shared.page_beside(args.parameters, 'validation', args.bag, args.output)
+    output = shared.page_of_log(args.parameters, 'validation', args.bag, args.output)
     shared.expect_new([output], args.force)
     results = read_results(args.parameters)
     args.progress.step('reading')

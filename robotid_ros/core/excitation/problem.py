@@ -332,7 +332,7 @@ class Problem:
         return within and self.scene.is_free(start + self.dense_basis @ c)
 
 
-def carrying(robot: Robot, settings: ExcitationSettings) -> Robot:
+def with_payload(robot: Robot, settings: ExcitationSettings) -> Robot:
     """Return the robot whose prior carries the payload of the settings, as a point."""
     com, mass = settings.payload.com, settings.payload.mass
     if len(com) != 3:
@@ -358,7 +358,7 @@ class PayloadProblem(Problem):
 
     def __init__(self, robot: Robot, settings: ExcitationSettings, scene: CollisionScene) -> None:
         self.link = body_frame(robot, settings.workspace.frame).link
-        super().__init__(carrying(robot, settings), settings, scene)
+        super().__init__(with_payload(robot, settings), settings, scene)
         limits = self.limits.effort
         if np.isfinite(limits).all():
             self.weights = limits.max() / limits

@@ -10,10 +10,10 @@ from robotid_ros.core.excitation.collision_scene import CollisionScene
 from robotid_ros.core.excitation.design import design
 from robotid_ros.core.excitation.limits import check_trajectory
 from robotid_ros.core.excitation.problem import (
-    carrying,
     d_optimal,
     PayloadProblem,
     subset_d_optimal,
+    with_payload,
 )
 from robotid_ros.core.excitation.settings import (
     ExcitationSettings,
@@ -92,7 +92,7 @@ def test_the_prior_carries_a_point_mass():
     still = np.zeros_like(q)
     tau = [
         inverse_dynamics(robot, r.prior, q, still, still)[0]
-        for r in (robot, carrying(robot, settings))
+        for r in (robot, with_payload(robot, settings))
     ]
 
     data = robot.model.createData()
@@ -119,11 +119,11 @@ def test_a_designed_motion_is_short_and_keeps_limits_with_the_payload():
     assert found.trajectory.period == 7.5 and found.validation is None
     (columns,) = select(found.notes, 'designed_columns')
     assert 'of a payload at joint_3' in columns.values['which']
-    for carried in (robot, carrying(robot, settings)):
+    for carried in (robot, with_payload(robot, settings)):
         usage = check_trajectory(carried, found.trajectory, settings)
         for limit in ('position', 'velocity', 'acceleration', 'jerk', 'effort'):
             assert max(getattr(usage, limit)) <= 1.0
-    heavy = max(check_trajectory(carrying(robot, settings), found.trajectory, settings).effort)
+    heavy = max(check_trajectory(with_payload(robot, settings), found.trajectory, settings).effort)
     assert max(found.usage.effort) == pytest.approx(heavy)
 
 
