@@ -64,8 +64,7 @@ def test_documents_that_the_code_names_exist() -> None:
 @EVERY
 def test_the_paths_that_a_document_names_exist(path: Path) -> None:
     named = re.findall(r'\b((?:benchmarks|test|config|docs)/[\w/]+\.\w+)\b', path.read_text())
-    # A file that stands for the user's, and one of another repository.
-    own = {'config/arm.yaml', 'test/integration_test_joint_efforts.py'}
+    own = {'test/integration_test_joint_efforts.py'}  # of another repository
     assert sorted({x for x in named if not (ROOT / x).exists()} - own) == []
 
 

@@ -157,7 +157,7 @@ def _write_tables(folder: Path, robot, chi) -> None:
     tau = inverse_dynamics(robot, chi, q, dq, ddq)
     tau += 0.01 * np.random.default_rng(2).normal(size=tau.shape)
     table = np.column_stack([t, q, tau])
-    for name in ('my_log', 'arm', 'one', 'two', 'three', 'tuesday'):
+    for name in ('my_log', 'other_log', 'arm', 'one', 'two', 'three', 'tuesday'):
         head = 'time,q1,q2,tau1,tau2'
         np.savetxt(folder / f'{name}.csv', table, delimiter=',', header=head, comments='')
     current = {'time': t, 'enc': np.degrees(q), 'I': tau / 0.12}
