@@ -208,7 +208,6 @@ class Engine(contextlib.ExitStack):
 
 # Called with how many bags are done, how many there are, and how many of the done failed.
 Progress = Callable[[int, int, int], None]
-PLAN_EVERY = 100  # sessions after which the plan is written, for a client that is killed
 
 
 @lru_cache
@@ -246,7 +245,10 @@ class Run:
                 found = without_result(LOST, outcome.reason) if lost else outcome
                 self._add(source, columns, found)
         finally:
-            self._write_plan()
+            # A client that is killed before plans what it has kept in its next run.
+            if self._plan:
+                self.store.add_plan(self._plan)
+                self._plan = {}
 
     def _model_of(self, source: Source) -> FleetModel:
         if not source.type and len(self.models) == 1:
@@ -307,13 +309,6 @@ class Run:
         """Count a bag, and plan with the session that it has now."""
         if source is not None and self.store.planned.get(source.location) != key:
             self._plan[source.location] = key
-        if len(self._plan) >= PLAN_EVERY:
-            self._write_plan()
         self.counts[status] += 1
         if self._progress is not None:
             self._progress(self.counts.total(), self._total, len(self.reasons))
-
-    def _write_plan(self) -> None:
-        if self._plan:
-            self.store.add_plan(self._plan)
-            self._plan = {}
