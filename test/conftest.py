@@ -1,6 +1,7 @@
 """For all tests: nothing depends on chance or on the speed of the machine."""
 
 from collections.abc import Iterator
+import gc
 import itertools
 import os
 import sys
@@ -51,6 +52,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         (k / len(group), module) for group in groups.values() for k, module in enumerate(group)
     ]
     items[:] = itertools.chain(*(module for _, module in sorted(places, key=lambda each: each[0])))
+
+
+def pytest_collection_finish() -> None:
+    """Look for no garbage among modules and tests, which stay."""
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 100)
 
 
 @pytest.fixture
