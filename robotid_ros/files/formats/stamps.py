@@ -11,10 +11,12 @@ from ...exceptions import ConfigurationError, RecordingError
 from .column_names import Selection
 from .column_selection import missing
 from .read_options import ReadOptions
-from .table import ColumnTable, EPISODE_GAP
+from .table import ColumnTable
 from .units import canonical, FACTORS, proven_time_unit, STEPS, WITHOUT_JUMPS
 
 Values = dict[str, np.ndarray]
+# Between two trials, or episodes of a data set [s]: longer than any gap that is interpolated.
+TRIAL_GAP = 2.0
 # Rows with efforts and without positions, as a share of those with positions, that are only lost.
 MAX_LONELY = 0.1
 # Share of steps back in time up to which they are restarts of a clock: newest first has all of
@@ -235,6 +237,6 @@ def continuous(stamp: np.ndarray, source: str) -> tuple[np.ndarray, list[Finding
     restart = back & (2 * maximum_filter1d(step, 2 * MIN_PART_SAMPLES + 1) < -step)
     if not restart.any():
         return stamp, []
-    shift = np.where(restart, round(EPISODE_GAP * 1e9) - step, 0)
-    note = finding('trials_joined', path=source, gap=EPISODE_GAP)
+    shift = np.where(restart, round(TRIAL_GAP * 1e9) - step, 0)
+    note = finding('trials_joined', path=source, gap=TRIAL_GAP)
     return stamp + np.concatenate([[0], np.cumsum(shift)]), [note]

@@ -248,8 +248,6 @@ def _numeric(arrays: Mapping[str, np.ndarray]) -> Iterator[tuple[str, np.ndarray
 
 INFO = 'meta/info.json'
 EPISODE = 'episode_index'
-# Between two episodes of a data set [s]: longer than any gap that is interpolated.
-EPISODE_GAP = 2.0
 # Folders above a file in which the description of its data set is looked for.
 _DEPTH = 4
 
@@ -288,11 +286,6 @@ def read_parquet(path: Path) -> ColumnTable:
             parts = [_array(column) for column in columns]
             if len({part.shape[1:] for part in parts}) == 1:
                 arrays[name] = np.concatenate(parts)
-    if EPISODE in arrays and 'timestamp' in arrays:  # which counts from 0 in each episode
-        time = np.asarray(arrays['timestamp'], float)
-        starts, shift = np.flatnonzero(np.diff(arrays[EPISODE])) + 1, np.zeros(time.size)
-        shift[starts] = time[starts - 1] - time[starts] + EPISODE_GAP
-        arrays['timestamp'] = time + np.cumsum(shift)
     if EPISODE in arrays:
         arrays = {name: array for name, array in arrays.items() if not name.endswith('index')}
 
