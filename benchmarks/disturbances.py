@@ -196,6 +196,15 @@ def _unit(run: Run) -> Recording:
     return recording(run, run.scaled(1000.0) * (run.clean + run.noise))
 
 
+def _saturates(run: Run) -> Recording:
+    """Cut the efforts of a joint at 70 % of their largest, before the noise."""
+    effort = run.clean.copy()
+    own = effort[:, run.joint]
+    limit = 0.7 * np.abs(own).max()
+    effort[:, run.joint] = np.clip(own, -limit, limit)
+    return recording(run, effort + run.noise)
+
+
 def _spring(run: Run) -> Recording:
     effort, own = run.clean.copy(), run.q[:, run.joint]
     size = np.sqrt(np.mean(effort[:, run.joint] ** 2))
@@ -262,6 +271,7 @@ DISTURBANCES: dict[str, tuple[Callable[[Run], Recording], tuple[str, ...]]] = {
     'payload of 15 % from the middle': (_payload, ('load_changed',)),
     'effort x 1.3 from the middle': (_gain, ('effort_changed', *EFFORTS)),
     'effort x 1000': (_unit, EFFORTS),
+    'noisy saturation at 70 %': (_saturates, ('effort_saturation',)),
     'spring at a joint': (_spring, ('unexplained_spring',)),
     'friction with another joint': (_coupled, ('unexplained_coupling',)),
     'effort with the opposite sign': (_reversed, ('effort_sign',)),

@@ -309,6 +309,9 @@ F407 gravity_direction error: Gravity along ({direction:.2f}) in the frame of th
 F408 friction_jump error: The friction of {joint} changes by {jump:+.2g} {unit} at {since:.2f} s DO
   Leave out what is from {start:.2f} to {stop:.2f} s, or identify the parts apart, by --to
   {since:.2f} and --from {since:.2f}{tried} WHY One value of friction cannot stand for two.
+F409 effort_saturation error: The effort of {joint} seems to saturate near {limit:.3g} in
+  {share:.0%} of the samples DO Run a slower trajectory WHY A drive at its limit does not show the
+  torque that the motion needs.
 F410 beyond_effort_limit error: Efforts are far beyond the URDF's effort limits: [[{joints}
   {efforts:.3g} ({limits:.3g})]] MEANS Their unit or drive gain, or the limits, are not those of
   this robot DO Check units, robot.drive_gain and the limits WHY Drives peak at two to three times
@@ -356,9 +359,9 @@ F425 unexplained_motion error: {unexplained}: it follows the motion, but no fric
 F426 unexplained_effort error: {unexplained}[[, {alone:.0%} where it is fitted alone]]: no sign,
   gain, exchange of columns, delay or direction of gravity explains it DO Compare joint axes and
   lengths of the URDF with the robot WHY {biased} A wrong length acts on every joint before it.
-F427 other_zero error: The positions of {joint} have another zero than in the URDF{instead} DO Add
-  {shift:+.3g} {unit}, calibrate the joint, or turn its origin in the URDF{tried} WHY Gravity and
-  inertia of all joints before one depend on its position.
+F427 other_zero error: The positions of {joints} have another zero than in the URDF{instead} DO Add
+  [[{shifts:+.3g} {units} to {joints}]], calibrate the joints, or turn their origins in the
+  URDF{tried} WHY Gravity and inertia of all joints before one depend on its position.
 F428 unexplained_steps error: {unexplained}: its position comes in steps that hide speeds below
   {speed:.2g} a second, and the sign of friction with them DO Move faster, or record a finer
   position WHY Where the sign of a speed is wrong, friction is.

@@ -28,7 +28,7 @@ def test_all_are_listed(run):
 
 def test_a_word_that_one_entry_has_leads_there(run):
     assert run('explain', 'sigma')[1].startswith('uncertainty:')
-    assert run('explain', 'clipped')[1].startswith('F217 effort_clipped')
+    assert run('explain', 'saturation')[1].startswith('F409 effort_saturation')
     code, _, err = run('explain', 'friction')
     assert code == 1 and 'friction_jump' in err and 'columns_found' not in err
     code, _, err = run('explain', 'qqqq')

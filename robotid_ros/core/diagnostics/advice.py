@@ -371,19 +371,28 @@ def _geometry(
     assert rows.q is not None
     recorded, parts = Trials(rows), folds_of(rows)
     limit = _left(robot, samples, recorded.sigma)
-    good = list[tuple[Trial, _Reading, Array]]()
+    tried = list[tuple[Trial, _Reading, Array]]()
     for reading in _readings(robot, samples, moving, recorded.sigma) if len(moving) > 1 else ():
         few = _left(robot, reading.samples, recorded.sigma, reading.efforts)
         if LEAST[reading.name] * few > limit:
             continue
         after = Trials(_sample_rows(robot, reading.samples), parts=parts)
         errors = after.errors(reading.efforts)
-        trial = recorded.compare(recorded.recorded, errors)
-        if trial.is_better(LEAST[reading.name]):
-            good.append((trial, reading, errors))
+        tried.append((recorded.compare(recorded.recorded, errors), reading, errors))
+    good = [each for each in tried if each[0].is_better(LEAST[each[1].name])]
     if not good:
         return []
     trial, reading, errors = max(good, key=lambda each: each[0].gain)
+    while reading.name == ZERO:  # zeros of a table are off together
+        further = list[tuple[Trial, _Reading, Array]]()
+        for more in _zeros(robot, reading, {*moving} - {*reading.joints}, recorded.sigma):
+            more = _right_angles(robot, more, samples, recorded.sigma)
+            left = Trials(_sample_rows(robot, more.samples), parts=parts).recorded
+            if recorded.compare(errors, left).is_better(LEAST[ZERO]):
+                further.append((recorded.compare(recorded.recorded, left), more, left))
+        if not further:
+            break
+        trial, reading, errors = max(further, key=lambda each: each[0].gain)
     # A spring looks like weight on another axis.
     with_springs = np.concatenate([rows.W, _spring_columns(rows.q)], axis=2)
     springs = Trials(dataclasses.replace(rows, W=with_springs), parts=parts).recorded
@@ -416,10 +425,7 @@ def _readings(
         for sense, taken in ((-1.0, same), (1.0, both)):
             gains = [sense * robot.drive_gain[j]]
             yield _Reading(REVERSED, (j,), turned, taken, {'gains': gains})
-        if shift := _zero(robot, samples, j, sigma):
-            unit = 'm' if robot.prismatic[j] else 'rad'
-            shifted = _shifted(samples, j, shift)
-            yield _Reading(ZERO, (j,), shifted, same, {'shift': shift, 'unit': unit})
+    yield from _zeros(robot, _Reading(ZERO, (), samples, same, {'shifts': ()}), moving, sigma)
     for i, j in combinations(moving, 2):
         taken = same.swapped(i, j)
         yield _Reading(EXCHANGED, (i, j), _read_as(taken, samples), taken, {})
@@ -431,6 +437,41 @@ def _read_as(efforts: Efforts, samples: Samples) -> Samples:
         x[:, efforts.columns] * efforts.factors for x in (samples.q, samples.dq, samples.ddq)
     )
     return dataclasses.replace(samples, q=q, dq=dq, ddq=ddq)
+
+
+def _zeros(
+    robot: Robot, known: _Reading, joints: Iterable[int], sigma: Array
+) -> Iterator[_Reading]:
+    """Yield what is `known` with the zero of one joint more."""
+    for j in sorted(joints):
+        if shift := _zero(robot, known.samples, j, sigma):
+            off, shifts = (*known.joints, j), (*known.values['shifts'], shift)
+            yield _from_zeros(robot, known, off, shifts, _shifted(known.samples, j, shift))
+
+
+def _from_zeros(
+    robot: Robot, known: _Reading, joints: tuple[int, ...], shifts: tuple[float, ...],
+    samples: Samples,
+) -> _Reading:  # fmt: skip
+    """Return a reading of shifted samples."""
+    units = ['m' if robot.prismatic[j] else 'rad' for j in joints]
+    values = {'shifts': shifts, 'units': units}
+    return known._replace(joints=joints, samples=samples, values=values)
+
+
+def _right_angles(robot: Robot, found: _Reading, samples: Samples, sigma: Array) -> _Reading:
+    """Return zeros with right angles at the last two joints where they leave less."""
+    *others, i, j = found.joints
+    known = samples
+    for joint, shift in zip(others, found.values['shifts'], strict=False):
+        known = _shifted(known, joint, shift)
+    tried = [(_left(robot, found.samples, sigma), found)]
+    for pair in product(RIGHT, repeat=2):
+        moved = _shifted(_shifted(known, i, pair[0]), j, pair[1])
+        shifts = (*found.values['shifts'][:-2], *pair)
+        right = _from_zeros(robot, found, found.joints, shifts, moved)
+        tried.append((_left(robot, moved, sigma), right))
+    return min(tried, key=lambda each: each[0])[1]
 
 
 def _zero(robot: Robot, samples: Samples, joint: int, sigma: Array) -> float:

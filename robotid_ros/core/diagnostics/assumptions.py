@@ -18,7 +18,7 @@ from ..regression.observation_system import decimate, Rows
 from ..signals.recording import Samples
 from .advice import COMPENSATED, EFFORT_UNIT, find_causes, GEOMETRY, GRAVITY, SWAPPED
 from .data_quality import MIN_MOVING_SHARE
-from .plausibility import FittedModel, limit_warnings, scale_warnings
+from .plausibility import FittedModel, limit_warnings, saturation_warnings, scale_warnings
 from .stationarity import friction_jump, joint_torques, LARGE_RESIDUAL, stationarity_warnings
 from .trials import compare, RIDGE, Trial, trial_rows, Trials
 
@@ -78,6 +78,7 @@ def data_warnings(
     # Of efforts that are no torques, no size is plausible.
     torques = all(cause.name != EFFORT_UNIT for cause in causes)
     sizes = scale_warnings(robot, base, samples, estimate) if torques else []
+    sizes += saturation_warnings(robot, samples, systems[0])
     sizes = [each for each in sizes if not known.issuperset(each.joints)]
     scaled = _joints(sizes)
     whole = whole or FittedModel(robot, base, systems, estimate.value)

@@ -24,9 +24,9 @@ from robotid_ros.core.diagnostics.trials import (
     trial_rows,
     Trials,
 )
-from robotid_ros.core.findings import select
+from robotid_ros.core.findings import render, select
 from robotid_ros.core.identification_settings import IdentificationSettings
-from robotid_ros.core.model import inverse_dynamics
+from robotid_ros.core.model import build_robot, inverse_dynamics, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.pipeline.estimation import estimate_base_parameters
 from robotid_ros.core.signals.recording import Recording, SignalSettings
@@ -128,7 +128,27 @@ def test_a_zero_that_is_off_is_named_with_its_value(causes, log, robot, truth, b
     position = log.position + by * (np.arange(3) == 1)
     (found,) = causes(dataclasses.replace(log, position=position, effort=effort))
     assert found.name == ZERO and found.finding.joints == (robot.joints[1],)
-    assert found.finding.values['shift'] == pytest.approx(-by, abs=0.03)
+    assert found.finding.values['shifts'] == pytest.approx([-by], abs=0.03)
+
+
+def test_zeros_that_are_off_are_named_together():
+    """As those of a table by Denavit and Hartenberg; of the last joint, masses hide it."""
+    joints = tuple(f'joint_{k}' for k in range(1, 5))
+    urdf = (ROOT / 'urdf' / 'tx40.urdf').read_text()
+    robot = build_robot(urdf, RobotSettings(joints=joints, friction={'default': ('viscous',)}))
+    time = np.arange(round(20.0 * RATE)) / RATE
+    both = zip(motion(time, seed=1), motion(time, seed=2), strict=True)
+    q, dq, ddq = (np.hstack([one, other[:, :1]]) for one, other in both)
+    effort = inverse_dynamics(robot, robot.prior, q, dq, ddq)
+    effort += 1e-3 * effort.std(axis=0) * np.random.default_rng(7).normal(size=q.shape)
+    off, base = np.array([0.0, 0.5 * np.pi, -0.5 * np.pi, 0.0]), base_parameters(robot)
+    log = Recording(robot.joints, time, q + off, effort)
+    found = estimate_base_parameters(log, robot, base, SETTINGS, lambda _: None)
+    (cause,) = find_causes(robot, base, found.samples, trial_rows(found.sampled_systems))
+    told = dict(zip(cause.finding.joints, cause.finding.values['shifts'], strict=True))
+    assert cause.name == ZERO
+    assert told == pytest.approx({joints[1]: -off[1], joints[2]: -off[2]}, abs=0.05)
+    assert all(f' rad to {joint}' in render(cause.finding) for joint in joints[1:3])
 
 
 def test_of_a_vertical_axis_another_sign_of_the_effort_is_the_same(causes, log, robot):

@@ -152,6 +152,22 @@ def test_an_absurd_scale_is_told_by_limits_and_by_inertias(parts, robot, limit, 
     assert found.joints == ('j1',)
 
 
+# Where more is cut, either end is judged without the other.
+@pytest.mark.parametrize('share', [0.6, 0.3])
+def test_noisy_saturation_is_told(parts, warnings, share):
+    q, _, rigid, friction = parts
+    tau = rigid + friction
+    limit = share * np.abs(tau[:, 1]).max()
+    tau[:, 1] = np.clip(tau[:, 1], -limit, limit)
+    (found,) = select(warnings(q, tau), 'effort_saturation')
+    assert found.joints == ('j2',) and abs(found.values['limit'] / limit - 1.0) < 0.1
+
+
+def test_friction_plateaus_are_no_saturation(parts, warnings):
+    q, _, rigid, friction = parts
+    assert warnings(q, rigid + 5.0 * friction) == []
+
+
 def test_a_coupling_is_told_with_both_joints(parts, warnings):
     q, dq, rigid, friction = parts
     tau = rigid + friction
