@@ -119,7 +119,8 @@ def at_instants(
     Rows of W and torques that pass one filter together are without bias where the model is exact
     (DIDIM section II), but smooth what a model is off where a joint turns round or rests. The
     filter follows the positions' spectrum, whatever is set: that of the speeds is wider, and of
-    positions that repeat it is mostly noise.
+    positions that repeat it is mostly noise. Rows near an end or a gap count where those at rest
+    do: of a short motion they are a fifth.
 
     Parameters
     ----------
@@ -135,7 +136,7 @@ def at_instants(
     bandwidth = position_bandwidth(recording.select(robot.joints).position, recording.rate)
     cutoff = max(MIN_CUTOFF, CUTOFF_FACTOR * bandwidth)
     follow = dataclasses.replace(signals, cutoff=cutoff, band=cutoff, decimation=1)
-    samples = prepare(recording, robot, follow)
+    samples = prepare(recording, robot, follow, ends=signals.rows == 'every')
     keep = slice(None, None, max(1, len(samples.time) // ROWS))
     tau = lowpass(samples.tau, samples.cutoff, samples.rate, signals.order)[keep]
     motion = {k: getattr(samples, k)[keep] for k in ('time', 'q', 'dq', 'ddq', 'valid')}

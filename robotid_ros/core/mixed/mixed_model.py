@@ -203,11 +203,13 @@ def choose(
     mean = None if bodies is None else bodies * length
     spread, ridge = _friction(parts, robot, base, weights)
     ridge /= grams.count
-    choice = Choice(grams, at_instants, base.rank, weights, mean, metric, ridge / length**2)
-    found = choice.run()
-    misled = False
+    prior = base.rank, weights, mean, metric, ridge / length**2
+    choice = Choice(grams, at_instants, *prior)
+    found, misled = choice.run(), False
     if moving is not None:
-        misled = _rest_misleads(choice, found, grams, _grams(parts, kinds, length, moving))
+        rows = _grams(parts, kinds, length, moving)
+        nothing = Grams(0.0 * rows.total, 0.0 * rows.folds, rows.count)
+        misled = _rest_misleads(choice, found, grams, Choice(rows, nothing, *prior))
     pull = found.pull * choice.metric * np.outer(length, length)
     mean = np.zeros(base.rank) if bodies is None else bodies
     friction, precision = [], dict(zip(base.names, ridge.tolist(), strict=True))
@@ -305,29 +307,19 @@ def _folds(part: Part, several: bool) -> npt.NDArray[np.bool_]:
     return np.vstack([each, np.ones_like(each[:1])]) if several else each
 
 
-def _rest_misleads(choice: Choice, found: Shrinkage, every: Grams, moving: Grams) -> bool:
+def _rest_misleads(choice: Choice, found: Shrinkage, every: Grams, without: Choice) -> bool:
     """
     Tell whether rows at rest bias a model of every row.
 
     Friction that jumps has any value at rest. But rest tells of gravity, and presliding describes
-    it: rows at rest mislead only if plain friction without them predicts every row better than
-    the model, and those that move clearly. Errors are compared in total, and in units of each
-    joint's σ: the total may be that of one joint that rests with much force.
+    it: rows at rest mislead only if a model that is chosen without them predicts every row clearly
+    better. Errors are compared in total, and in units of each joint's σ: the total may be that of
+    one joint that rests with much force.
     """
-    b, weights = len(choice.size), found.weights
-    used = moving.folds[:, :, -1, -1].any(axis=1)  # a fold may be all at rest
-    if np.count_nonzero(used) < 2:
-        return False
-    pairs = [
-        (_plain_errors(moving, rows, weights, b)[used], choice.errors_on(rows, found)[used])
-        for rows in (every, moving)
-    ]
+    other, model = without.errors_on(every, without.run()), choice.errors_on(every, found)
     return any(
-        all(
-            gains_clearly(plain @ unit, model @ unit, chances)
-            for (plain, model), chances in zip(pairs, (0.0, KIND_ERRORS), strict=True)
-        )
-        for unit in (np.ones_like(weights), weights**2)
+        gains_clearly(other @ unit, model @ unit, KIND_ERRORS)
+        for unit in (np.ones_like(found.weights), found.weights**2)
     )
 
 
@@ -352,11 +344,11 @@ def _grams_of_instants(
     """Return the products of rows at instants, in the folds of the rows that are next in time."""
     found = []
     for part, own, D in zip(parts, instants, columns, strict=True):
-        time = part.system.time
-        near = np.rint(np.interp(own.system.time, time, np.arange(len(time)))).astype(int)
-        valid = own.system.valid & part.system.valid[:, near]
+        used = np.flatnonzero(part.system.valid.any(axis=0))
+        time = part.system.time[used]
+        near = used[np.rint(np.interp(own.system.time, time, np.arange(len(time)))).astype(int)]
         each = _folds(part, len(parts) > 1)[:, near]
-        found.append(products(own.system.W / length, D, own.system.Y, valid, each))
+        found.append(products(own.system.W / length, D, own.system.Y, own.system.valid, each))
     return sum(found[1:], start=found[0])
 
 

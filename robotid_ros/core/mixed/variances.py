@@ -237,20 +237,16 @@ class Choice:
         count = len(KINDS)
         penalty = np.full(count, np.inf)
         pull = self._pulls[0]
-        current = self.errors(penalty, pull)
         for _ in range(SWEEPS):
             before = (*penalty, pull)
             for k in range(count):
-                options = {}
-                for value in GRID:
-                    tried = penalty.copy()
-                    tried[k] = value
-                    options[value] = self.errors(tried, pull)
-                chosen = self._best(options, penalty[k], current)
-                penalty[k], current = chosen, options[chosen]
-            options = {value: self.errors(penalty, value) for value in self._pulls}
-            pull = strongest(options)
-            current = options[pull]
+                own = np.arange(count) == k
+                tried = {x: self.errors(np.where(own, x, penalty), pull) for x in GRID}
+                kept = (np.inf, penalty[k])  # whatever they do to single joints
+                penalty[k] = strongest(
+                    {x: errors for x, errors in tried.items() if x in kept or self._guards(errors)}
+                )
+            pull = strongest({value: self.errors(penalty, value) for value in self._pulls})
             if (*penalty, pull) == before:
                 break
         self._close_at_joints(penalty, pull)
@@ -279,22 +275,6 @@ class Choice:
                     break
                 used[least] = False
 
-    def _best(self, options: dict[float, Array], now: float, current: Array) -> float:
-        """Return the option with the least error of those that clearly gain, or that close."""
-        best, least = now, 0.0
-        for value, errors in options.items():
-            if value == now:
-                continue
-            gain = float(np.log(total(current) / total(errors)).mean())
-            if value == np.inf:
-                clear = gain > LEAST_GAIN
-            else:
-                clear = gains_clearly(total(errors), total(current), KIND_ERRORS)
-                clear = clear and self._guards(errors)
-            if clear and gain > least:
-                best, least = value, gain
-        return best
-
     def _guards(self, errors: Array) -> bool:
         """Tell whether no joint is predicted worse than by plain friction, beyond chance."""
         gain = self._plain - errors
@@ -304,9 +284,10 @@ class Choice:
 
 def strongest(options: dict[float, Array]) -> float:
     """
-    Return the largest pull whose errors (F,) folds do not tell from the least.
+    Return the largest pull or penalty whose errors (F, n) folds do not tell from the least.
 
-    What the motion does not show is then as the description has it: other motion may show it.
+    What the motion does not show is then as the description or plain friction has it: other motion
+    may show it.
     """
     best = min(options.values(), key=lambda errors: float(np.log(total(errors)).mean()))
     return max(

@@ -382,13 +382,16 @@ def is_moving(dq: Array, standstill: float) -> Mask:
     return np.asarray(np.abs(dq) >= np.where(fastest > standstill, least, standstill))
 
 
-def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Samples:
+def prepare(
+    recording: Recording, robot: Robot, settings: SignalSettings, ends: bool = False
+) -> Samples:
     """
     Turn a recording into samples (DIDIM section II).
 
     The position is low-passed without phase, its derivatives are central differences. The torque
-    stays as it is: it is filtered together with the columns of W (parallel decimation). Raises
-    RecordingError where the recording cannot be used, UnknownNameError for a joint that it lacks.
+    stays as it is: it is filtered together with the columns of W (parallel decimation). With
+    `ends`, rows count that a filter's transients reach. Raises RecordingError where the recording
+    cannot be used, UnknownNameError for a joint that it lacks.
     """
     recording = recording.select(robot.joints)
     grid = resample(recording, robot, settings)
@@ -406,7 +409,7 @@ def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Sam
     q = lowpass(position, cutoff, grid.rate, settings.order)
     dq = central_differences(q, grid.rate)
     ddq = central_differences(dq, grid.rate)
-    valid = valid_rows(grid, robot, dq, band, decimation, settings)
+    valid = valid_rows(grid, robot, dq, np.inf if ends else band, decimation, settings)
     if not valid.any():
         where, share = grid.recording.source or 'the recording', away_from_gaps(grid, band).mean()
         if share < MIN_MEASURED_SHARE:
