@@ -113,7 +113,7 @@ NAMED = {
         ('gains never scaled', 'inertia / tuned', 'inertia / inertia if True else tuned'),
     ),
     'mixed/variances': (
-        ('a joint may get worse', 'and self._guards(errors)', ''),
+        ('a joint may get worse', 'or self._guards(errors)', 'or True'),
     ),
     'signals/preparation': (
         ('noise between periods over all of them',

@@ -74,6 +74,11 @@ def rounded_sign_columns(dq: Array, constants: Mapping[str, float]) -> tuple[Arr
     return tuple(np.tanh(v / f) - np.sign(v) for f in SPEED_SHARES)
 
 
+def direction_column(dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
+    """Return |v| up to one: viscous friction that is more in one direction, and its offset."""
+    return (np.minimum(np.abs(dq / constants['speed_scale']), 1.0),)
+
+
 def slip_columns(q: Array, dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
     """Return z/Δ − sign(dq) of Maxwell-slip elements: Coulomb friction that sets in over a way."""
     return tuple(maxwell_slip(q, dq, d) - np.sign(dq) for d in SLIP_DISTANCES)
@@ -157,7 +162,7 @@ def _ripple(symbols: str, order: str) -> TermKind:
     return term(symbols, FORCE, columns, '', constants=constants, of_position=True)
 
 
-# Columns of the mixed model, zero on average beside plain friction: see `core.mixed`.
+# Columns of the mixed model beside plain friction: see `core.mixed`.
 _shrunk = partial(term, unit=FORCE, positive='', amplitude=1.0)
 TERMS: Mapping[str, TermKind] = {
     'viscous': term('Fv', VISCOUS, lambda dq, _: (dq,), described='damping'),
@@ -202,6 +207,9 @@ TERMS: Mapping[str, TermKind] = {
     ),
     'rounded_sign': _shrunk(
         'Dra Drb Drc', columns=rounded_sign_columns, constants=_unknown('speed_scale')
+    ),
+    'direction': _shrunk(
+        'Dva', columns=direction_column, constants=_unknown('speed_scale')
     ),
     'slip': _shrunk('Dpa Dpb Dpc', columns=lambda dq, _: (0.0 * dq,) * 3, of_path=slip_columns),
     # A load or a position is clamped where the fit has seen no more.

@@ -75,7 +75,8 @@ EFFECTS = {
     'drift': Effect(lambda m: [m.t * np.sign(m.v), m.t * m.v]),
     # Springs, friction that changes with the position, and that depends on the direction.
     'position': Effect(
-        lambda m: [m.x, m.x**2, m.x * np.sign(m.v), np.abs(m.v)], {'position': 'springs'}
+        lambda m: [m.x, m.x**2, m.x * np.sign(m.v), np.abs(m.v)],
+        {'position': 'springs', 'direction': 'friction by direction'},
     ),
     # A delay of its effort that is too short to be removed.
     'delay': Effect(lambda m: [m.rate]),

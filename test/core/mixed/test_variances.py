@@ -55,7 +55,7 @@ def large(W, columns, Y, valid, weights, penalty, size, pull, mean):
 @settings(max_examples=20, deadline=None)
 @given(
     st.integers(0, 1000),
-    st.lists(st.sampled_from([np.inf, 1.0, 1e-2, 1e-4]), min_size=5, max_size=5),
+    st.lists(st.sampled_from([np.inf, 1.0, 1e-2, 1e-4]), min_size=len(KINDS), max_size=len(KINDS)),
 )
 def test_the_schur_complement_is_the_large_least_squares_problem(seed, penalty):
     W, columns, Y, valid = rows(seed)
