@@ -133,7 +133,7 @@ def _smooth_step(direct: DirectModel, h: float, feedback: Array, tableau: Tablea
     n, shares = direct.model.nv, tableau.shares
     # [q q̇ τ f k₁ k₂ …], from which a stage's q, q̇ and τ − L [q q̇] − f − D q̇ come: NumPy takes
     # as long for such a product as for the sum of two vectors.
-    known, identity = np.zeros((4 + len(shares)) * n), np.eye(n)
+    known, identity, last = np.zeros((4 + len(shares)) * n), np.eye(n), np.empty(0)
     begin, torque, held, *slopes = np.split(known, [2 * n, *range(3 * n, len(known), n)])
     stages = []
     for k, share in enumerate(shares):
@@ -156,7 +156,10 @@ def _smooth_step(direct: DirectModel, h: float, feedback: Array, tableau: Tablea
     end = np.kron(ends, identity).dot
 
     def advance(state: Array, tau: Array, friction: Array) -> tuple[Array, Array]:
-        begin[:], torque[:], held[:] = state, tau, friction
+        nonlocal last
+        begin[:], torque[:] = state, tau
+        if friction is not last:
+            held[:] = last = friction
         for times, before, out, at, speed, net, slope in stages:
             times(before, out)
             if smooth_friction is not None:
@@ -248,11 +251,10 @@ def simulate(
         if restart and k % restart == 0:
             state = np.concatenate([desired.q[k], desired.dq[k]])
         states[k] = state
-        effort = control(k, state)
+        tau[k] = effort = control(k, state)
         if delay:
             waiting.append(effort)
-            effort = waiting.popleft()
-        tau[k] = effort
+            tau[k] = effort = waiting.popleft()
         total = effort if external is None else effort + external[k]
         state, ddq[k], slip[k] = advance(state, total)
         for _ in more:
