@@ -201,3 +201,17 @@ def test_a_kind_stays_open_only_at_joints_that_it_clearly_helps():
         choice._close_at_joints(penalty, 0.0)
         own[:] = choice._used[:, 0]
     assert opened[:, 0].all() and opened[:, 1:].mean() < 0.25
+
+
+@pytest.mark.parametrize('changes', [False, True])
+def test_a_kind_stays_closed_where_it_predicts_another_joint_worse(changes):
+    W, columns, Y, _ = rows(1)
+    block = np.arange(N) // 25
+    Y[0] += 3.0 * columns[0, :, 0]
+    if changes:  # so that what other blocks tell of the second joint is wrong
+        Y[1] += 3.0 * (-1.0) ** block * columns[1, :, 0]
+    valid = np.ones((JOINTS, N), dtype=bool)
+    grams = products(W, columns, Y, valid, block == np.arange(BLOCKS)[:, None])
+    none = Grams(0.0 * grams.total, 0.0 * grams.folds, grams.count)
+    found = Choice(grams, none, B, np.ones(JOINTS), None, np.eye(B), np.zeros(B)).run()
+    assert found.used[0, 0] != changes
