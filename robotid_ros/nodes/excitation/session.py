@@ -31,7 +31,7 @@ MAX_STEP = 1e-4
 # Least patience with the recorder, which then subscribes [s]: 2.2 were seen on a quiet machine.
 OPENING_TIME = 15.0
 # Of a period, what the robot rests after it while nothing is known yet.
-THINKING = 0.2
+THINKING = 0.25
 
 
 class Session(Supervisor):

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import closing
 import dataclasses
 from datetime import datetime, timezone
+from importlib import import_module
 import math
 import threading
 import time
@@ -301,7 +302,7 @@ def clock_text(stamp: int) -> str:
 
 
 # The first piece, by which filters and delays are chosen: share of a period, and most of it [s].
-FIRST_SHARE, LONGEST_FIRST = 0.85, 20.0
+FIRST_SHARE, LONGEST_FIRST = 0.8, 20.0
 # How often joint states are taken [s], how many may wait (5 s at 1 kHz), and how many such parts
 # a piece may have, should stamps stand still.
 POLL_PERIOD, WAITING, MOST_PARTS = 0.1, 5000, 300
@@ -342,6 +343,8 @@ class ProgressTopic:
         from ...core.excitation.collision_scene import body_frame
         from ...core.monitoring.progress import follow
 
+        for name in ('scipy.interpolate', 'scipy.optimize'):  # the robot would wait for them
+            import_module(name)
         configuration = self._node.configuration
         settings = configuration.identification
         try:
