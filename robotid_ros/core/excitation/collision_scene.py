@@ -85,9 +85,10 @@ def collision_model(
             if first not in (second, parents[second]) and second != parents[first]:
                 geometry.addCollisionPair(pin.CollisionPair(k, other))
     if settings.ground is not None:
-        # The first two links stand on the ground; where they end, the third begins, or the tool.
+        # The first two links stand on the ground; where they end, the third begins.
         high = [k for k in moving if len(model.supports[joints[k]]) > 3]
-        high = high or [k for k in moving if joints[k] == model.frames[-1].parentJoint]
+        if not high and 'collision_geometry' not in unchecked:  # of two joints, the last link
+            high = [k for k in moving if joints[k] == model.frames[-1].parentJoint]
         half_space = shapes.Halfspace(np.array([0.0, 0.0, 1.0]), settings.ground)
         surround(GROUND, pin.SE3.Identity(), half_space, high)
     _remove_ignored(geometry, settings.ignored_pairs)

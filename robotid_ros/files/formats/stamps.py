@@ -216,7 +216,7 @@ def make_stamps(
     stamp = stamp.astype(np.int64) - min(0, int(stamp.min()))
     if fraction:
         return stamp + fraction[0].astype(np.int64), kept, notes
-    if (np.diff(stamp) >= 0).all():
+    if len(stamp) > 1 and np.diff(stamp).min() == 0:
         since, told = spread_equal_stamps((stamp - stamp[0]) * 1e-9, position)
         if told:
             stamp = stamp[0] + np.round((since - min(0.0, since[0])) * 1e9).astype(np.int64)
