@@ -45,7 +45,7 @@ def design_page(
     settings = payload_settings(configuration.excitation)
     motions, plots = motions_of(design), drawing.Plots()
     plots.data['arm'] = moving_arm(robot, motions, settings.workspace)
-    series, first = motion_series(design, robot), first_words(design, settings)
+    series, first = motion_series(design, robot), first_screen(design, settings)
     name, t = robot.name or 'robot', design.trajectory
     time = Range1d(0.0, t.period, bounds='auto', name='time')
     found = (*design.shortcomings, *design.unchecked, *design.notes)
@@ -83,7 +83,7 @@ def design_page(
     )
 
 
-def first_words(design: Design, settings: ExcitationSettings) -> FirstScreen:
+def first_screen(design: Design, settings: ExcitationSettings) -> FirstScreen:
     """Judge a design by its shortcomings, and by what nobody has checked."""
     columns = f'{len(design.columns)} columns of the model'
     if design.shortcomings:

@@ -140,7 +140,7 @@ def _shown(results: Results, folder: object = 'FOLDER') -> dict[str, Any]:
         'total_residual': total_residual,
         'differences_of': differences,
         'verdict_title': TITLES[verdict.level],
-        'first': first_words(results, folder),
+        'first': first_screen(results, folder),
         'within_sigma': count_within_sigma(results.base),
         'good_percent': GOOD_PERCENT,
         'expected': verdict.joints if known else (),
@@ -163,7 +163,7 @@ def _shown(results: Results, folder: object = 'FOLDER') -> dict[str, Any]:
     }
 
 
-def first_words(results: Results, folder: object = 'FOLDER') -> FirstScreen:
+def first_screen(results: Results, folder: object = 'FOLDER') -> FirstScreen:
     """Say the verdict, and what to do next."""
     found = verdict_of(results)
     css = found.level if found.level in ('good', 'fair') else 'poor'

@@ -8,7 +8,7 @@ import pytest
 
 from robotid_ros.core.findings import finding
 from robotid_ros.exceptions import FileError, TrajectoryError
-from robotid_ros.files.report.design import design_page, first_words, motion_series, motions_of
+from robotid_ros.files.report.design import design_page, first_screen, motion_series, motions_of
 from robotid_ros.files.report.moving_arm import moving_arm, RATE, UNIT
 from robotid_ros.files.report.page import page_beside, save_page
 
@@ -129,13 +129,13 @@ def test_names_are_escaped():
 def test_the_verdict_says_what_forbids_the_motion():
     design, _, configuration = designed()
     settings = configuration.excitation
-    assert first_words(design, settings).level == 'good'
+    assert first_screen(design, settings).level == 'good'
     ground = finding('ground_unchecked')
-    fair = first_words(dataclasses.replace(design, unchecked=(ground,)), settings)
+    fair = first_screen(dataclasses.replace(design, unchecked=(ground,)), settings)
     assert fair.level == 'fair' and fair.sentence.endswith('The ground is not checked.')
     assert fair.next_step.startswith('Set excitation.workspace.ground to its height. Or accept')
     short = finding('badly_conditioned', condition=2000.0, most=1000.0)
-    poor = first_words(dataclasses.replace(design, shortcomings=(short,)), settings)
+    poor = first_screen(dataclasses.replace(design, shortcomings=(short,)), settings)
     assert poor.level == 'poor' and poor.next_step.startswith('Lengthen excitation.period')
 
 

@@ -16,7 +16,7 @@ from robotid_ros.exceptions import FileError, MissingPackageError
 from robotid_ros.files.report.drawing import efforts, friction_curve, outliers, sorted_precision
 from robotid_ros.files.report.moving_arm import bodies_of, known_shares
 from robotid_ros.files.report.page import save_page, write_report_if_possible
-from robotid_ros.files.report.pages import first_words, identification_page
+from robotid_ros.files.report.pages import first_screen, identification_page
 from robotid_ros.files.report.thinning import phases
 from robotid_ros.files.results import (
     Entry,
@@ -204,7 +204,7 @@ def test_residuals_of_all_joints_add_up():
 def test_the_verdict_follows_validation_and_findings(results):
     def judged(residual, **changes):
         rows = tuple(dataclasses.replace(row, moving=residual) for row in results.validation)
-        return first_words(
+        return first_screen(
             dataclasses.replace(results, validation=rows, identification=rows, **changes)
         )
 
@@ -218,7 +218,7 @@ def test_the_verdict_follows_validation_and_findings(results):
     assert serious.level == 'poor' and 'Set robot.drive_gain' in serious.next_step
     good = tuple(dataclasses.replace(row, moving=0.02) for row in results.identification)
     fit = dataclasses.replace(results, identification=good, validation=(), **quiet)
-    assert 'Record another motion' in first_words(fit).next_step
+    assert 'Record another motion' in first_screen(fit).next_step
 
 
 def test_files_of_earlier_versions_have_sentences(tmp_path, results):
@@ -230,7 +230,7 @@ def test_files_of_earlier_versions_have_sentences(tmp_path, results):
     first, second = read_results(path).findings
     assert (render(first), first.severity) == ('j2: noisy.', Severity.ERROR)
     assert (render(second), second.severity) == ('a note.', Severity.INFO)
-    assert first_words(read_results(path)).level == first_words(results).level
+    assert first_screen(read_results(path)).level == first_screen(results).level
 
 
 def test_a_link_is_known_by_its_inertial_base_parameters():
