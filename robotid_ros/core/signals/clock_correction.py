@@ -15,7 +15,7 @@ from ..findings import Finding, finding
 MAX_STEP_BACK, MAX_STEP_AHEAD = 0.1, 5.0
 SEPARATION = 0.2  # of parts where the position jumps too, longer than any bridged gap [s]
 MIN_PART_SAMPLES = 100  # a part with fewer samples is taken for outliers
-MIN_STAMPS = 3  # fewer different stamps tell no course of time
+MIN_STAMPS = 20  # fewer different stamps tell no course of time
 OFFSET_SAMPLES = 50  # samples at either end of a part whose median tells the offset of its clock
 MAX_ODD_SHARE = 0.2  # of outliers, beyond which no stamp can be trusted, and all are left
 JUMP_FACTOR = 5.0  # times the largest of the steps before: a position jumps
@@ -80,7 +80,9 @@ def undo_clock_jumps(
     return time, kept, np.array(jumps), notes
 
 
-def spread_equal_stamps(time: Array, values: Array) -> tuple[Array, list[Finding]]:
+def spread_equal_stamps(
+    time: Array, values: Array, least: int = MIN_STAMPS
+) -> tuple[Array, list[Finding]]:
     """
     Spread samples that share a stamp evenly, where stamps were rounded.
 
@@ -93,7 +95,7 @@ def spread_equal_stamps(time: Array, values: Array) -> tuple[Array, list[Finding
     if rounded.mean() <= MAX_ODD_SHARE:
         return time, []
     first = np.flatnonzero(np.concatenate([[True], ~same]))
-    if len(first) < MIN_STAMPS:
+    if len(first) < least:
         raise RecordingError(
             f'{len(time)} samples share {len(first)} stamps: record the time of each sample, or '
             'give the rate of a table by --rate'

@@ -217,7 +217,7 @@ def make_stamps(
     if fraction:
         return stamp + fraction[0].astype(np.int64), kept, notes
     if len(stamp) > 1 and np.diff(stamp).min() == 0:
-        since, told = spread_equal_stamps((stamp - stamp[0]) * 1e-9, position)
+        since, told = spread_equal_stamps((stamp - stamp[0]) * 1e-9, position, least=3)
         if told:
             stamp = stamp[0] + np.round((since - min(0.0, since[0])) * 1e9).astype(np.int64)
             notes = [*told, *notes]

@@ -20,6 +20,7 @@ from ...node_settings import ExcitationNodeSettings
 from ..common.controller import check_controller, ControllerDescription, unbearable_gains
 from ..common.messages import State
 from ..common.processes import prefer_threads
+from .checks import AT_END
 from .guardian import START_TIMEOUT
 from .motion_clock import MotionClock
 from .supervisor import GoalPhase, SessionContext, Supervisor
@@ -149,7 +150,11 @@ class Session(Supervisor):
         return super().run(points, phase, parts)
 
     def move_to(self, state: State, goal: Array, what: str, speed: float = np.inf) -> None:
-        """Move straight in joint space to (n,) unless it is there, no faster than `speed`."""
+        """
+        Move straight in joint space to (n,), unless that is held, and rest.
+
+        No faster than `speed` [rad/s or m/s].
+        """
         stamp, start = self.wait_for_reference()
         self.publish_standing(state, 0.0, stamp)
         if self.recorder is not None:
@@ -157,7 +162,8 @@ class Session(Supervisor):
             timeout = max(self.context.settings.timeout, OPENING_TIME)
             self.recorder.wait_recording(timeout, self.raise_if_stopped)
         phase = GoalPhase(state, what)
-        if np.abs(start - goal).max() <= MAX_STEP:
+        if np.abs(start - goal).max() <= AT_END:
+            self.wait_at_rest()
             return
         self._approach(phase, start, goal, speed)
         # Where another one is held, as after a restart, what follows would begin with a step.
