@@ -35,8 +35,8 @@ def setting(
     A default may be a callable that makes it (a nested dataclass, `dict`). The description is one
     line, for `ros2 param describe` and messages; of a unit per joint 'rad' stands for 'm' on
     prismatic ones. Bounds are inclusive, of each element of arrays; a running node lets a
-    `dynamic` one be changed. Of `former`, {key of earlier versions: {its value: the value now}},
-    None stands for an empty group.
+    `dynamic` one be changed. Of `former`, {key of earlier versions, or this one: {its value: the
+    value now}}, None stands for an empty group.
     """
     metadata = {
         **{'description': description, 'unit': unit, 'minimum': minimum, 'maximum': maximum},
@@ -67,9 +67,9 @@ def parse(cls: type[T], values: Mapping[str, Any], path: str = '') -> T:
             value = values.get(old)
             if isinstance(value, Mapping):
                 value = MISSING if value else None
-            if old in values and value in meaning:
-                values.setdefault(name, meaning[value])
+            if old in values and value in tuple(meaning):
                 del values[old]
+                values.setdefault(name, meaning[value])
     for key in values:
         if key not in fields:
             raise ConfigurationError(

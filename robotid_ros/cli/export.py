@@ -18,7 +18,7 @@ from pathlib import Path
 import re
 
 from ..exceptions import ConfigurationError
-from ..files.export.export import FORMATS
+from ..files.export.export import EXPORT_FORMATS
 from . import shared_options as shared
 from .terminal import print_paragraph
 
@@ -29,8 +29,8 @@ OF_SERVOS = ('mjcf', 'sdf', 'urdf', 'isaaclab', 'ranges')
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
     parser.add_argument('results', help='parameters.yaml, or the folder that holds it')
-    names = ', '.join(FORMATS)
-    shared.option(parser, '--format NAME', names, required=True, choices=(*FORMATS,))
+    names = ', '.join(EXPORT_FORMATS)
+    shared.option(parser, '--format NAME', names, required=True, choices=(*EXPORT_FORMATS,))
     text = "default: the robot's name, beside the results"
     shared.add_output_option(parser, text, replaces='existing files')
     text = 'of mjcf: where the packages of package:// meshes are; may be repeated'
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> shared.Outcome:
             f'servos from commands are exported as {", ".join(OF_SERVOS)}: choose one of these'
         )
     name = re.sub(r'[^\w.-]+', '_', model.robot.name).lstrip('.') or 'robot'
-    beside = results_folder(args.results) / f'{name}{FORMATS[args.format].suffix}'
+    beside = results_folder(args.results) / f'{name}{EXPORT_FORMATS[args.format].suffix}'
     output = Path(args.output) if args.output else beside
     shared.expect_new([output], args.force)
     marked = '' if model.estimate else unusable_note(model.results)

@@ -99,9 +99,9 @@ SHARED = {
     '[[{joints} {drifts:+.0%} gradually]]',
     'weights': '[[{joints} {efforts:.3g} (description: {weights:.3g} {units})]]',
 }
-# Code, name and severity, a warning where none is said; what was seen, what it MEANS, what to DO,
-# and WHY it matters; ^ repeats the row before. Rows stand in the order of their codes.
-_TABLE = """\
+# Every finding: code, name and severity, a warning where none is said; what was seen, what it
+# MEANS, what to DO, and WHY it matters; ^ repeats the row before. In the order of their codes.
+FINDINGS = """\
 F001 of_earlier_version: {text} WHY Files of earlier versions have sentences only.
 # F1: input
 F101 columns_found info: Columns of '{table}' were found by their names: [[{quantities}
@@ -785,7 +785,7 @@ def _read_table() -> Iterator[Code]:
     """Yield the codes of the table, whose rows go on in indented lines."""
     row = re.compile(r'(\w+) (\w+)(?: (\w+))?: (.*?)(?: MEANS (.*?))?(?: DO (.*?))? WHY (.*)')
     why = ''
-    for text in re.findall(r'^F.*(?:\n .*)*', _TABLE, re.MULTILINE):
+    for text in re.findall(r'^F.*(?:\n .*)*', FINDINGS, re.MULTILINE):
         match = row.fullmatch(' '.join(text.split()))
         assert match is not None, text
         code, name, severity, *texts = (each or '' for each in match.groups())

@@ -31,7 +31,7 @@ PURPOSES = {GOOD: (*ROUGH_USES, *EXACT_USES), FAIR: ROUGH_USES, POOR: (), UNUSAB
 # fitted; the covariance; the model; the residual with its noise; findings; no validation.
 UNIT, MEASURED, PARAMETERS, MODEL = 'effort_unit', 'measured', 'parameters', 'model'
 RESIDUAL = 'residual'
-FINDINGS, NOT_VALIDATED, NOTHING = 'findings', 'not_validated', 'nothing'
+BY_FINDINGS, NOT_VALIDATED, NOTHING = 'findings', 'not_validated', 'nothing'
 
 
 # Bounds of errors, shares of a joint's effort in motion: of the worst joint by level, others.
@@ -168,9 +168,9 @@ def conclude(
     level = next((name for name, most in bounds.items() if worst.worst <= most), UNUSABLE)
     reason = _largest(worst)
     if level == GOOD and (severe or not validated):
-        level, reason = FAIR, FINDINGS if severe else NOT_VALIDATED
+        level, reason = FAIR, BY_FINDINGS if severe else NOT_VALIDATED
     if level in (GOOD, FAIR) and select(findings, *MISREAD):
-        level, reason = POOR, FINDINGS
+        level, reason = POOR, BY_FINDINGS
     # Such residuals make the parameters uncertain, too: they come first.
     unexplained = any(joint.from_model > bounds[POOR] for joint in joints)
     if unexplained or (residual > bounds[POOR] and level != UNUSABLE):

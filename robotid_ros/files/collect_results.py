@@ -15,7 +15,7 @@ from ..core.findings import Finding, finding
 from ..core.mixed.columns import KINDS
 from ..core.model import Robot
 from ..core.model.friction import make_terms
-from ..core.model.robot import BaseParameters, in_effort_unit
+from ..core.model.robot import BaseParameters, unit_label
 from ..core.model.robot_builder import with_friction
 from ..core.parameters.essential import effective_sample_size
 from ..core.pipeline.observation import LogSet, RecordingOrChunks, validate
@@ -128,7 +128,7 @@ def _selection(found: Identification) -> dict[str, Any]:
 
 def residual_rows(robot: Robot, validation: Validation, effort: str = '') -> tuple[Residual, ...]:
     """Return the goodness of fit of each joint; `effort` is the unit of efforts, '' N·m or N."""
-    units = [in_effort_unit('N' if linear else 'N·m', effort) for linear in robot.prismatic]
+    units = [unit_label('N' if linear else 'N·m', effort) for linear in robot.prismatic]
     measured = np.sqrt(np.mean(np.square(validation.measured), axis=0))
     columns = (validation.relative_residual, validation.rms, measured)
     numbers = np.array([*columns, validation.moving_residual, validation.r2]).T.tolist()
@@ -191,7 +191,7 @@ def _base(found: Identification, effort: str) -> tuple[Entry, ...]:
             float(estimate.value[k]),
             float(estimate.sigma[k]),
             float(estimate.relative_sigma[k]),
-            in_effort_unit(base.units[k], effort),
+            unit_label(base.units[k], effort),
             owner.joint,
             'prior' if k in estimate.from_prior else kind,
             base.combinations[k].partition(' = ')[2] or base.combinations[k],
@@ -211,7 +211,7 @@ def _standard(found: Identification, effort: str) -> tuple[Entry, ...]:
             float(value),
             float(sigma),
             float(100 * sigma / abs(value)) if value else math.inf,
-            in_effort_unit(parameter.unit, effort),
+            unit_label(parameter.unit, effort),
             parameter.joint,
             kind,
             prior=float(prior),

@@ -12,7 +12,7 @@ from .yaml import dump_yaml, parse_yaml, to_plain
 
 FORMAT = 'robotid_ros/trajectory/1'
 # What a design says, with the severity of sentences in files of earlier versions.
-FINDINGS = {
+SEVERITIES = {
     'notes': Severity.INFO,
     'unchecked': Severity.WARNING,
     'shortcomings': Severity.ERROR,
@@ -48,7 +48,7 @@ def read_design(path: str | Path) -> Design:
     with damage_errors(path, 'design again', TrajectoryError):
         found = {
             name: [from_data(each, severity) for each in values.get(name, ())]
-            for name, severity in FINDINGS.items()
+            for name, severity in SEVERITIES.items()
         }
     design = Design.from_dict({**values, **found})
     if design.trajectory.hash != values.get('hash'):
@@ -62,5 +62,5 @@ def dump_design(design: Design) -> str:
     """Describe a design as YAML text."""
     frequency = {'fundamental_frequency': 1.0 / design.trajectory.period}  # ω_f/2π [Hz]
     values: dict[str, Any] = {'format': FORMAT, 'hash': design.trajectory.hash, **frequency}
-    found = {name: [to_plain(as_data(f)) for f in getattr(design, name)] for name in FINDINGS}
+    found = {name: [to_plain(as_data(f)) for f in getattr(design, name)] for name in SEVERITIES}
     return dump_yaml({**values, **design.to_dict(), **found})

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from robotid_ros.core.verdict import GOOD, Verdict
-from robotid_ros.files.export.export import FORMATS
+from robotid_ros.files.export.export import EXPORT_FORMATS
 from robotid_ros.files.results import read_results, write_results
 
 from .conftest import unwrapped
@@ -29,10 +29,10 @@ def content(path):
 
 
 @pytest.mark.parametrize(
-    'kind', [kind for kind in FORMATS if kind not in ('ros2_controller', 'ranges')]
+    'kind', [kind for kind in EXPORT_FORMATS if kind not in ('ros2_controller', 'ranges')]
 )
 def test_every_format_is_written_beside_the_results(run, results, kind):
-    path = results / f'scara{FORMATS[kind].suffix}'
+    path = results / f'scara{EXPORT_FORMATS[kind].suffix}'
     code, said, err = run('export', results / 'parameters.yaml', '--format', kind)
     assert (code, err) == (0, '') and unwrapped(said).endswith(f'written {path}\n')
     data = content(path)

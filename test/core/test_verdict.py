@@ -14,7 +14,7 @@ from robotid_ros.core.findings import finding, select, Severity
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.dynamics import regressor
-from robotid_ros.core.model.robot import in_effort_unit
+from robotid_ros.core.model.robot import unit_label
 from robotid_ros.core.model.settings import ElasticSettings
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.verdict import (
@@ -218,7 +218,7 @@ def test_the_documentation_has_the_thresholds():
     ],
 )
 def test_units_follow_the_effort(unit, effort, shown):
-    assert in_effort_unit(unit, effort) == shown
+    assert unit_label(unit, effort) == shown
 
 
 def test_springs_are_at_rest_on_working_motions(robot, record):

@@ -125,6 +125,17 @@ def test_keys_of_earlier_versions_are_read(chosen, model):
         from_mapping({'identification': {'selection': 'maybe'}})
 
 
+def test_a_value_of_earlier_versions_is_read():
+    def rows(value):
+        groups = {'identification': {'signals': {'rows': value}}}
+        return from_mapping(groups).identification.signals.rows
+
+    assert rows('all') == rows('smooth') == 'smooth' and rows('moving') == 'moving'
+    for wrong in ('any', ['all']):
+        with pytest.raises(ConfigurationError, match='rows'):
+            rows(wrong)
+
+
 def test_keys_that_are_gone_are_passed_over():
     old = {'drop': 0.1, 'controller_state_rate': 50.0, 'seed': 3}
     assert from_mapping({'simulation': old}).simulation.seed == 3

@@ -8,7 +8,7 @@ import numpy as np
 from ..arrays import Array, Mask, PREDICTED, rms
 from ..findings import Finding, finding
 from ..model.dynamics import regressor
-from ..model.friction import OF_POSITION, TERMS
+from ..model.friction import FRICTION_TERMS, OF_POSITION
 from ..model.robot import BaseParameters, ElasticRobot, INERTIAL, Robot
 from ..regression.estimate import Estimate
 from ..regression.least_squares import scaled_least_squares
@@ -193,7 +193,9 @@ BINS, LEAST_ROWS = 20, 20
 # joint's effort: a joint without friction has either sign by chance.
 SIGNIFICANT, LEAST_SHARE = 3.0, 1e-3
 # Friction but for what position determines, and the offset: neither takes energy in the mean.
-FRICTION = frozenset(s for kind in TERMS.values() for s in kind.symbols) - OF_POSITION - {'off'}
+FRICTION = (
+    frozenset(s for kind in FRICTION_TERMS.values() for s in kind.symbols) - OF_POSITION - {'off'}
+)
 
 
 def dissipation_warnings(fitted: FittedModel, covariance: Array) -> list[Finding]:

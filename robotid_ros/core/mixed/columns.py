@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from ..arrays import Array
 from ..model.dynamics import inverse_dynamics
-from ..model.friction import FrictionTerm, TERMS
+from ..model.friction import FRICTION_TERMS, FrictionTerm
 from ..model.robot import BaseParameters, Robot
 from ..regression.model_error import EFFECTS
 from ..regression.observation_system import decimate, observe, Observed, Rows
@@ -20,7 +20,7 @@ from ..signals.recording import Recording, SignalSettings
 # benchmarks/foreign.py.
 KINDS = {name: text for effect in EFFECTS.values() for name, text in effect.terms.items()}
 # Which of them a column is of, (d,).
-KIND = np.repeat(np.arange(len(KINDS)), [len(TERMS[name].symbols) for name in KINDS])
+KIND = np.repeat(np.arange(len(KINDS)), [len(FRICTION_TERMS[name].symbols) for name in KINDS])
 # Quantile of a joint's speeds that stands for all of it, and those that its load and its position
 # are clamped to: beyond what was seen, a column says nothing.
 FAST, SEEN = 0.95, (0.01, 0.99)
@@ -60,7 +60,10 @@ def scaled_terms(parts: Sequence[Part], loads: Sequence[Array], robot: Robot) ->
     # A constant of a term is never zero.
     each = [{k: float(v[j]) or TINY for k, v in values.items()} for j in range(robot.n)]
     return [
-        tuple(FrictionTerm(name, {k: values[k] for k in TERMS[name].constants}) for name in KINDS)
+        tuple(
+            FrictionTerm(name, {k: values[k] for k in FRICTION_TERMS[name].constants})
+            for name in KINDS
+        )
         for values in each
     ]
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import Array, Mask
-from ..model.friction import PLAIN_SYMBOLS, SHRUNK, TERMS
+from ..model.friction import FRICTION_TERMS, PLAIN_SYMBOLS, SHRUNK
 from ..model.robot import BaseParameters, INERTIAL, Robot
 from ..model.robot_builder import with_friction
 from ..parameters.standard import basic_solution
@@ -94,7 +94,9 @@ class MixedModel:
         """Return a system of the robot with the penalties for its number of rows."""
         symbols = {p.name: p.symbol for p in self.robot.parameters}
         own = [symbols[name.removesuffix('R')] for name in system.names]
-        kind = {symbol: k for k, each in enumerate(KINDS) for symbol in TERMS[each].symbols}
+        kind = {
+            symbol: k for k, each in enumerate(KINDS) for symbol in FRICTION_TERMS[each].symbols
+        }
         precision, spread, size = (
             np.array([values.get(name, 0.0) for name in system.names])
             for values in (self.precision, self.spread, self.size)

@@ -54,7 +54,7 @@ def path_columns(robot: Robot, q: Array, dq: Array) -> Iterator[tuple[int, int, 
             yield from drive_columns([drive._replace(terms=path)], q, dq, successive=True)
 
 
-def friction(
+def friction_torques(
     robot: Robot,
     chi: Array,
     q: Array,
@@ -168,8 +168,8 @@ def inverse_dynamics(
     links = _link_torques(robot, chi, q, dq, ddq)
     tau = links + ddq @ rotor_inertia(robot, chi)
     if isinstance(robot, ElasticRobot):
-        return robot.add_link_rows((tau + friction(robot, chi, q, dq)).T).T
-    return np.asarray(tau + friction(robot, chi, q, dq, links, successive))
+        return robot.add_link_rows((tau + friction_torques(robot, chi, q, dq)).T).T
+    return np.asarray(tau + friction_torques(robot, chi, q, dq, links, successive))
 
 
 def spring_torque(robot: ElasticRobot, chi: Array, q: Array) -> Array:

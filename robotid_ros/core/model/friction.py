@@ -164,7 +164,7 @@ def _ripple(symbols: str, order: str) -> TermKind:
 
 # Columns of the mixed model beside plain friction: see `core.mixed`.
 _shrunk = partial(term, unit=FORCE, positive='', amplitude=1.0)
-TERMS: Mapping[str, TermKind] = {
+FRICTION_TERMS: Mapping[str, TermKind] = {
     'viscous': term('Fv', VISCOUS, lambda dq, _: (dq,), described='damping'),
     'coulomb': term('Fc', FORCE, coulomb, described='friction', jumps=True, dry=SYMMETRIC),
     'offset': term('off', FORCE, lambda dq, _: (np.ones_like(dq),), positive=''),
@@ -226,30 +226,35 @@ TERMS: Mapping[str, TermKind] = {
     'ripple_2': _ripple('R2c R2s', 'ripple_order_2'),
     'ripple_3': _ripple('R3c R3s', 'ripple_order_3'),
 }  # fmt: skip
-PLAIN_SYMBOLS = tuple(TERMS[name].symbols[0] for name in PLAIN)
+PLAIN_SYMBOLS = tuple(FRICTION_TERMS[name].symbols[0] for name in PLAIN)
 # Symbols of torques that the position determines, which are no friction; of columns that a mixed
 # model shrinks; of friction that can hold a joint where it is.
 OF_POSITION, SHRUNK, DRY = (
-    frozenset(s for kind in TERMS.values() if getattr(kind, name) for s in kind.symbols)
+    frozenset(s for kind in FRICTION_TERMS.values() if getattr(kind, name) for s in kind.symbols)
     for name in ('of_position', 'amplitude', 'dry')
 )
 # Symbols of what is linear in the motion, rotor inertia included: as smooth as it is.
 LINEAR = frozenset({'Ia', 'Fv', 'off'})
 # Symbols whose prior a description gives, and by which attribute.
-DESCRIBED = {s: kind.described for kind in TERMS.values() if kind.described for s in kind.positive}
+DESCRIBED = {
+    s: kind.described for kind in FRICTION_TERMS.values() if kind.described for s in kind.positive
+}
 # Shape constant from which on a term jumps where the joint turns round, of a joint that is slower
 # than any filter resolves [s/rad].
 STEEP = 500.0
 LINK_SIDE_SUFFIX = 'l'  # of the symbol of friction that acts on the link instead of the motor
 # Symbols that physics wants at least zero: rotor inertia, stiffness, friction on either side.
 NONNEGATIVE = frozenset({'Ia', 'K'}) | {
-    s + side for kind in TERMS.values() for s in kind.positive for side in ('', LINK_SIDE_SUFFIX)
+    s + side
+    for kind in FRICTION_TERMS.values()
+    for s in kind.positive
+    for side in ('', LINK_SIDE_SUFFIX)
 }
 
 
 @dataclasses.dataclass(frozen=True)
 class FrictionTerm:
-    """One term of one joint: a kind from `TERMS` with its shape constants."""
+    """One term of one joint: a kind from `FRICTION_TERMS` with its shape constants."""
 
     name: str
     constants: Mapping[str, float]
@@ -266,7 +271,7 @@ class FrictionTerm:
     @property
     def kind(self) -> TermKind:
         """The registry's entry."""
-        return TERMS[self.name]
+        return FRICTION_TERMS[self.name]
 
     def columns(
         self, q: Array, dq: Array, load: Array | None = None, successive: bool = False
@@ -291,15 +296,17 @@ class FrictionTerm:
 
 def make_terms(names: tuple[str, ...], constants: Mapping[str, float]) -> tuple[FrictionTerm, ...]:
     """Look terms up and give each its constants, or raise UnknownNameError, ConfigurationError."""
-    UnknownNameError.check('friction term', names, TERMS)
-    symbols = [symbol for name in names for symbol in TERMS[name].symbols]
+    UnknownNameError.check('friction term', names, FRICTION_TERMS)
+    symbols = [symbol for name in names for symbol in FRICTION_TERMS[name].symbols]
     if repeated := {symbol for symbol in symbols if symbols.count(symbol) > 1}:
         raise ConfigurationError(
             f'friction terms {", ".join(names)} share the parameter '
             f'{", ".join(sorted(repeated))}: keep one of them'
         )
     terms = tuple(
-        FrictionTerm(name, {k: constants.get(k, v) for k, v in TERMS[name].constants.items()})
+        FrictionTerm(
+            name, {k: constants.get(k, v) for k, v in FRICTION_TERMS[name].constants.items()}
+        )
         for name in names
     )
     for term in terms:

@@ -56,7 +56,7 @@ class BaseParameters(ReadOnlyArrays):
         return np.asarray(self.matrix @ standard)
 
 
-def in_effort_unit(unit: str, effort: str) -> str:
+def unit_label(unit: str, effort: str) -> str:
     """Return a unit where efforts are in `effort`, '?': unknown, '': N·m or N; kg·m² is N·m·s²."""
     if not effort:
         return unit
@@ -298,8 +298,8 @@ class Robot:
             found.append(_drive(coupling.ratios, start + 3 * k, True, COUPLED_FRICTION))
         return tuple(found)
 
-    def torques(self, effort: Array) -> Array:
-        """Return the torques (…, n) of published efforts [N·m or N]."""
+    def efforts_to_torques(self, effort: Array) -> Array:
+        """Convert published efforts (…, n) to joint torques [N·m or N]."""
         return np.asarray(effort * self.drive_gain)
 
     @property

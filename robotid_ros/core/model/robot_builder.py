@@ -15,7 +15,7 @@ import pinocchio
 from ...exceptions import ConfigurationError, ModelError, reason_of, UnknownNameError
 from ..arrays import Array, frozen
 from ..findings import Finding, finding
-from .friction import DESCRIBED, FrictionTerm, LINK_SIDE_SUFFIX, make_terms, PLAIN, TERMS
+from .friction import DESCRIBED, FRICTION_TERMS, FrictionTerm, LINK_SIDE_SUFFIX, make_terms, PLAIN
 from .robot import (
     COUPLED_FRICTION,
     Coupling,
@@ -154,7 +154,7 @@ def build_robot(urdf: str, settings: RobotSettings) -> Robot:
     )
     constants, default = settings.friction_constants, settings.friction.get('default', PLAIN)
     UnknownNameError.check('joint', (*settings.friction, *constants), ('default', *joints))
-    known = chain.from_iterable(kind.constants for kind in TERMS.values())
+    known = chain.from_iterable(kind.constants for kind in FRICTION_TERMS.values())
     UnknownNameError.check('friction constant', chain(*constants.values()), known)
     friction = (
         make_terms(settings.friction.get(joint, default), settings.constants_of(joint))

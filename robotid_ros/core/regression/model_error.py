@@ -52,7 +52,7 @@ class Effect(NamedTuple):
 
     # Smooth functions of the motion, whose amounts share a variance.
     columns: Callable[[JointMotion], Sequence[Array]]
-    # Shrunk entries of `TERMS` with which the default model predicts it, and what they are.
+    # Entries of `FRICTION_TERMS` with which the default model predicts it, and what they are.
     terms: Mapping[str, str] = {}
     # Whether all joints share the variance, whose gears are alike: of joints where friction that
     # grows with the load is seen it is known for those where it looks like Coulomb's.

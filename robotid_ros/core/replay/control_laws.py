@@ -262,7 +262,7 @@ class RecordedTorque(ControlLaw):
         return lambda k, state: self.torque[k]
 
 
-def make_control_law(
+def control_law_of(
     controller: Controller, joints: tuple[str, ...], drive_gain: Array
 ) -> ControlLaw:
     """
@@ -271,8 +271,8 @@ def make_control_law(
     UnknownNameError: there is no law for controllers of this type; ControllerError: it does not
     command efforts, or gains of a joint are missing.
     """
-    if controller.type not in LAWS:
-        raise UnknownNameError('control law', controller.type, tuple(LAWS))
+    if controller.type not in CONTROL_LAWS:
+        raise UnknownNameError('control law', controller.type, tuple(CONTROL_LAWS))
     if '/' in controller.type and tuple(controller.command_interfaces) != ('effort',):
         raise ControllerError(
             f'{controller.name} commands {", ".join(controller.command_interfaces) or "nothing"}, '
@@ -289,7 +289,7 @@ def make_control_law(
     if controller.rate <= 0.0:
         raise ControllerError('the update rate of the controller is unknown: record it')
     gains = [controller.gains[joint] for joint in joints]
-    return LAWS[controller.type](controller.rate, gains, drive_gain)
+    return CONTROL_LAWS[controller.type](controller.rate, gains, drive_gain)
 
 
 def _gain(rows: GainRows, name: str, default: float = 0.0) -> Array:
@@ -340,7 +340,7 @@ def _trajectory_controller(rate: float, rows: GainRows, drive_gain: Array) -> Co
     )
 
 
-LAWS: dict[str, Callable[[float, GainRows, Array], ControlLaw]] = {
+CONTROL_LAWS: dict[str, Callable[[float, GainRows, Array], ControlLaw]] = {
     'joint_trajectory_controller/JointTrajectoryController': _trajectory_controller,
     'cascade': lambda rate, rows, gain: _law(CascadeControl, rate, rows, gain=gain),
 }

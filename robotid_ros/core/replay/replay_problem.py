@@ -23,7 +23,7 @@ from ..regression.estimate import Estimate
 from ..regression.estimators import fit
 from ..regression.observation_system import decimate, GaussianPrior, observe, Rows
 from ..signals.recording import Controller, Recording, Samples
-from .control_laws import ControlLaw, make_control_law, RecordedTorque
+from .control_laws import control_law_of, ControlLaw, RecordedTorque
 from .direct_model import direct_model
 from .simulation import joint_inertia, mass_matrices, simulate, Simulation, smallest_eigenvalue
 
@@ -260,9 +260,9 @@ def make_replay_problem(
         gains=settings.gains or controller.gains,
         command_interfaces=('effort',) if settings.law else controller.command_interfaces,
     )
-    law = make_control_law(controller, robot.joints, robot.drive_gain)
+    law = control_law_of(controller, robot.joints, robot.drive_gain)
     start, desired = reference_on_grid(recording, law.rate)
-    effort, delay = robot.torques(recording.effort), find_effort_delay(recording)
+    effort, delay = robot.efforts_to_torques(recording.effort), find_effort_delay(recording)
     torque = torque_on_grid(recording, effort, start, len(desired.q), law.rate, delay)
     replay = ReplayProblem(robot, base, law, desired, torque, settings, start=start)
     if samples is None:

@@ -9,7 +9,6 @@ from ...exceptions import RecordingError, StandstillError
 from ..arrays import all_within, Array, Mask
 from ..findings import Finding, finding
 from ..model.robot import ElasticRobot, Robot
-from .clock_correction import sampling_times, SamplingTimes, spread_equal_stamps
 from .filters import central_differences, lowpass, motion_bandwidth
 from .invalid_samples import (
     clipped_samples,
@@ -21,6 +20,7 @@ from .invalid_samples import (
     unwrap_angles,
 )
 from .recording import Recording, Samples, SignalSettings
+from .stamp_correction import sampling_times, SamplingTimes, spread_equal_stamps
 
 MIN_PERIODS = 1.99  # two periods, less the step after the last sample
 TRANSIENT_PERIODS = 1  # periods at the start that may hold the controller's transient
@@ -256,7 +256,7 @@ def resample(recording: Recording, robot: Robot, settings: SignalSettings) -> Un
     cut |= dead
     period, noise = find_period(recording), None
     if period is not None:
-        noise = noise_between_periods(robot.torques(grid.effort), rate, period)
+        noise = noise_between_periods(robot.efforts_to_torques(grid.effort), rate, period)
     if settings.averaging and period is not None and measured.all() and not cut.any():
         grid, rate, measured = average_periods(grid, rate, period)
         cut = np.zeros(grid.position.shape, dtype=bool)
@@ -345,7 +345,7 @@ def valid_rows(
     # are to have the same sign.
     steps = np.array([any(term.has_step for term in terms) for terms in robot.friction])
     clear = np.where(steps, every & all_within(turning, decimation // CLEAR), every)
-    if settings.rows == 'all':
+    if settings.rows == 'smooth':
         return clear
     # A friction's shape at low speed shows in the slow rows alone: without those beside standstill
     # the variance of its parameters is some twenty to two hundred times as large (arm3).
@@ -428,7 +428,7 @@ def prepare(
         q,
         dq,
         ddq,
-        robot.torques(grid.recording.effort),
+        robot.efforts_to_torques(grid.recording.effort),
         grid.rate,
         valid,
         grid.noise,

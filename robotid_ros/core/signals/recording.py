@@ -247,10 +247,11 @@ class SignalSettings:
     )
     rows: str = setting(
         'auto', 'moving: leave out rows at standstill, in the transients at the ends, and beside '
-        'both; all: every measured row, at standstill too where friction is smooth; every: every '
-        'measured row, also where friction has a step; auto: every with model mixed, or moving '
-        'if that predicts better; else all but the ends for joints whose friction has shape '
-        'constants, moving for others', choices=('auto', 'moving', 'all', 'every'),
+        'both; smooth: every measured row, at standstill only where friction is smooth; every: '
+        'every measured row, also where friction has a step; auto: every with model mixed, or '
+        'moving if that predicts better; else smooth but for the ends for joints whose friction '
+        'has shape constants, moving for others', choices=('auto', 'moving', 'smooth', 'every'),
+        former={'rows': {'all': 'smooth'}},
     )  # fmt: skip
     max_gap: float = setting(
         0.05, 'longest gap that is bridged; longer ones are left out', unit='s', minimum=0.0

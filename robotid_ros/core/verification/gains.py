@@ -23,7 +23,7 @@ from ..excitation.trajectory import Motion
 from ..findings import Finding, select
 from ..identification_settings import GainProposalSettings
 from ..model import mass_matrix, Robot
-from ..replay.control_laws import ControlLaw, make_control_law
+from ..replay.control_laws import control_law_of, ControlLaw
 from ..signals.recording import Controller
 from .feed_forward import REST
 from .tracking import Tracking, tracks_better
@@ -291,7 +291,7 @@ def propose_gains(
     ControllerError: no body that can exist has these parameters χ (p,), or the control law is
     unknown; DivergenceError: the simulation diverges with the present gains.
     """
-    law = make_control_law(controller, robot.joints, robot.drive_gain)
+    law = control_law_of(controller, robot.joints, robot.drive_gain)
     joints, rate = robot.joints, controller.rate
     rows = [controller.gains.get(joint, {}) for joint in joints]
     present = np.array([[float(row.get(name, 0.0)) for row in rows] for name in NAMES])

@@ -11,8 +11,8 @@ import numpy as np
 
 from ...core.findings import finding
 from ...core.setup.joint_choice import JointTree
-from ...core.signals.clock_correction import observed_update_rate, stamps_by_motion
 from ...core.signals.recording import Recording, Reference
+from ...core.signals.stamp_correction import observed_update_rate, stamps_by_motion
 from ...exceptions import RecordingError, RobotIdError, shortened, UnknownNameError
 from ..formats.column_names import OTHER, REFERENCE
 from ..formats.joint_table import concatenate, FIELDS, interpolate, JointTable

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from ...core.findings import Finding, finding
-from ...core.signals.clock_correction import undo_clock_jumps
 from ...core.signals.recording import (
     find_phase,
     MAX_SAMPLES,
@@ -21,6 +20,7 @@ from ...core.signals.recording import (
     Reference,
     RunContext,
 )
+from ...core.signals.stamp_correction import undo_clock_jumps
 from ...exceptions import RecordingError
 from ..formats.joint_table import concatenate, JointTable
 from ..formats.read_options import BAG_SUFFIXES, DEFAULTS, ReadOptions

@@ -1,4 +1,4 @@
-"""The formats of `robotid export`, each registered once: a line of `FORMATS`."""
+"""The formats of `robotid export`, each registered once: a line of `EXPORT_FORMATS`."""
 
 import csv
 from importlib import import_module
@@ -18,7 +18,7 @@ class Format(NamedTuple):
     option: str = ''  # of `write` that it takes, if it does
 
 
-FORMATS = {
+EXPORT_FORMATS = {
     'mjcf': Format('.xml', 'simulators', 'mjcf', 'folders'),
     'sdf': Format('.sdf', 'simulators', 'sdf'),
     'urdf': Format('.urdf', 'identified_urdf', 'urdf'),
@@ -36,7 +36,7 @@ def write(
     name: str, model: 'IdentifiedModel', **options: Any
 ) -> tuple[dict[str, bytes], list[str]]:
     """Write a model in a format; return files by path, '' for a single one, and losses."""
-    form = FORMATS[name]
+    form = EXPORT_FORMATS[name]
     writer: Any = getattr(import_module(f'.{form.module}', __package__), form.function)
     content, notes = writer(model, **{k: v for k, v in options.items() if k == form.option})
     files = content if isinstance(content, dict) else {'': content}

@@ -11,7 +11,7 @@ import numpy as np
 from ...core.arrays import Array
 from ...core.findings import render
 from ...core.model import Robot
-from ...core.model.friction import TERMS
+from ...core.model.friction import FRICTION_TERMS
 from ...core.model.robot import INERTIAL
 from ...core.model.urdf_parsing import parse_urdf, snap_angles
 from ...core.parameters.physical_consistency import mass_properties, pseudo_inertia
@@ -90,7 +90,7 @@ def identified_urdf(
             back = np.linalg.inv(places[link])
             _put_inertial(named['link', link], back @ body @ back.T)
         terms = friction_terms(robot, number)
-        rubs = any(term != 'offset' and not TERMS[term].of_position for term in terms)
+        rubs = any(term != 'offset' and not FRICTION_TERMS[term].of_position for term in terms)
         # Where no friction was identified the description's stays.
         plain = friction[name] if rubs else None
         if name not in robot.joints and _child(joint, 'dynamics') is not None:

@@ -12,7 +12,7 @@ import unicodedata
 from ...core.setup.joint_choice import matching_names, without_beginning
 from .units import ALIASES, BRACKETS_ONLY, canonical, CURRENTS, FACTORS, quantity_of, WITHOUT_VALUE
 
-WORDS: Mapping[str, frozenset[str]] = {
+COLUMN_NAMES: Mapping[str, frozenset[str]] = {
     'time': frozenset(
         't time times timestamp timestamps stamp clock secs sec seconds timems timeus timens nsec '
         'nsecs nanosec nanosecs nanoseconds ts date datetime elapsed duration ipoc '
@@ -71,7 +71,7 @@ IDIOMS: Mapping[frozenset[str], tuple[str, bool]] = {
     frozenset(('x', 'value')): ('time', False),  # of LabVIEW
 }
 WORD = re.compile(r'[A-Z]+(?![a-z])|[A-Z]?[a-z]+')
-_QUANTITIES = frozenset[str]().union(*WORDS.values())
+_QUANTITIES = frozenset[str]().union(*COLUMN_NAMES.values())
 _KNOWN = _QUANTITIES | REFERENCE | MEASURED | NEUTRAL | OTHER
 _SHORTEST = 3  # of the parts of a compound
 
@@ -101,7 +101,7 @@ BRACKETS = re.compile(r'[\[(]\s*([^\[\](){}\d][^\[\](){}]*|[\d.]+ ?%|100 ?ns|1/[
 
 class Meaning(NamedTuple):
     """
-    What a name says: a key of `WORDS` but 'current', whether it is commanded, and a current.
+    What a name says: key of `COLUMN_NAMES` but 'current', whether it is commanded, and a current.
 
     `unit` is canonical, '' where the name has none; one for each column between commas. `score` is
     higher where more of its words are known.
@@ -125,7 +125,7 @@ def understand(pattern: str) -> Meaning | None:
     text = re.sub(r'\{\w+\}', ' ', pattern[: bracketed.start()] if bracketed else pattern)
     raw = tuple(_DERIVATIVES.sub(r'\1q', ' '.join(words_of(text))).split())
     words = set(raw)
-    found = [quantity for quantity, known in WORDS.items() if words & known]
+    found = [quantity for quantity, known in COLUMN_NAMES.items() if words & known]
     if words & OTHER:
         return None
     if not found and (idiom := IDIOMS.get(frozenset(words))):
@@ -133,10 +133,10 @@ def understand(pattern: str) -> Meaning | None:
     # Of several: `current position`, `q_dot`, `header.stamp`, `ang_vel`.
     if 'current' in found and len(found) > 1:
         found.remove('current')
-    if 'time' in found and len(found) > 1 and words & WORDS['time'] <= {'t', 'sec', 's'}:
+    if 'time' in found and len(found) > 1 and words & COLUMN_NAMES['time'] <= {'t', 'sec', 's'}:
         found.remove('time')
     if found in (['position', 'velocity'], ['position', 'acceleration']):
-        found = found[words & WORDS['position'] <= {'ang', 'angle'} :]
+        found = found[words & COLUMN_NAMES['position'] <= {'ang', 'angle'} :]
     if found == ['position'] and words & {'dot', 'ddot'}:
         found = ['acceleration' if words & {'ddot', 'd'} else 'velocity']
     quantity = found[0] if found else inside and quantity_of(inside)
@@ -153,7 +153,13 @@ def understand(pattern: str) -> Meaning | None:
             known = (ALIASES.get(text, text) for text in texts)
             unit = next((each for each in known if each in units - {*BRACKETS_ONLY}), '')
     strange = (
-        words - WORDS[quantity] - WORDS['current'] - REFERENCE - MEASURED - NEUTRAL - UNIT_WORDS
+        words
+        - COLUMN_NAMES[quantity]
+        - COLUMN_NAMES['current']
+        - REFERENCE
+        - MEASURED
+        - NEUTRAL
+        - UNIT_WORDS
     )
     score = len(words & MEASURED) - 2 * len(strange) - (not found)
     current |= not found and unit in CURRENTS
@@ -228,7 +234,7 @@ def _by_affix(found: dict[str, str], known: Sequence[str]) -> dict[str, str]:
 
 # What says more of a column than which joint it is of.
 _SAY_MORE = (REFERENCE | MEASURED | OTHER).union(
-    *(WORDS[q] for q in ('position', 'velocity', 'effort', 'time', 'temperature'))
+    *(COLUMN_NAMES[q] for q in ('position', 'velocity', 'effort', 'time', 'temperature'))
 )
 _PATH = re.compile(r'(.*[/.])?(?P<joint>[^/.\[\]]+)[/.][A-Za-z_]+$')
 _PART, _IN_PATH = re.compile(r'[^_./ :\[\]()-]+'), re.compile(r'(^|[/.])\{joint\}[/.]')
@@ -317,7 +323,7 @@ def group(
             bare = pattern[: repeated.start()]
         if meaning.unit and (bracketed := BRACKETS.search(bare)):
             bare, kind = bare[: bracketed.start()].rstrip(), meaning._replace(unit='any')
-        alike = WORDS.get(meaning.quantity, frozenset())
+        alike = COLUMN_NAMES.get(meaning.quantity, frozenset())
         spoken = tuple(meaning.quantity if w.lower() in alike else w for w in WORD.findall(bare))
         family = spoken, tuple(WORD.split(bare)), kind._replace(score=0)
         families[family].append((bare, Selection(pattern, tuple(members), meaning)))

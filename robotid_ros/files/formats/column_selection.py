@@ -171,7 +171,7 @@ def find(
     return found, automatic
 
 
-def columns_of_joints(
+def match_columns_to_joints(
     table: ColumnTable,
     quantity: str,
     selection: Selection,

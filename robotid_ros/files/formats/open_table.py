@@ -15,7 +15,7 @@ from ...exceptions import RecordingError
 from ..atomic import file_errors, open_regular
 from ..bounded import damage_errors
 from .column_names import match_names, words_of
-from .column_selection import columns_of_joints, find, missing
+from .column_selection import find, match_columns_to_joints, missing
 from .joint_table import COMMAND, FIELDS, JointTable
 from .read_options import NEEDED, ReadOptions
 from .stamps import align_rows, continuous, make_stamps, Values
@@ -129,7 +129,7 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
     # Columns of each joint that has positions, (N, n), NaN where it has no other.
     places, notes = dict[str, dict[str, str]](), list[Finding]()
     for quantity in filter(found.__contains__, wanted):
-        places[quantity], told = columns_of_joints(
+        places[quantity], told = match_columns_to_joints(
             table, quantity, found[quantity], robot, options.joints, places.get('position')
         )
         notes += told

@@ -6,7 +6,7 @@ import math
 import numpy as np
 
 from ...core.findings import Finding, finding, Severity
-from ...core.signals.clock_correction import MAX_STEP_BACK, MIN_PART_SAMPLES, spread_equal_stamps
+from ...core.signals.stamp_correction import MAX_STEP_BACK, MIN_PART_SAMPLES, spread_equal_stamps
 from ...exceptions import ConfigurationError, RecordingError
 from .column_names import Selection
 from .column_selection import missing

@@ -15,7 +15,7 @@ from ..results import Torques
 from .thinning import thin
 
 MEASURED, PREDICTED, RESIDUAL = '#94a3b8', '#1d4ed8', '#dc2626'
-FORMATS = ('.png', '.svg', '.pdf')
+SUFFIXES = ('.png', '.svg', '.pdf')
 RESOLUTION = 110  # of pixels [1/inch]
 POINTS = 1200  # of a curve at most, to keep pictures small
 STYLE = Path(__file__).parent / 'figures.mplstyle'
@@ -45,10 +45,10 @@ def draw_torques(data: Torques | Validation) -> Figure:
 
 
 def write_picture(path: str | Path, figure: Any) -> Path:
-    """Write a figure of matplotlib; the name says which of `FORMATS`, else FileError."""
+    """Write a figure of matplotlib; the name says which of `SUFFIXES`, else FileError."""
     suffix = Path(path).suffix
-    if suffix not in FORMATS:
-        raise FileError(f"'{path}' is no picture: let its name end in {', '.join(FORMATS)}")
+    if suffix not in SUFFIXES:
+        raise FileError(f"'{path}' is no picture: let its name end in {', '.join(SUFFIXES)}")
     buffer = BytesIO()
     figure.savefig(buffer, format=suffix.removeprefix('.'), dpi=RESOLUTION)
     return write_bytes(path, buffer.getvalue())

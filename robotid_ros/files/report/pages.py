@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TYPE_CHECKING
 from bokeh import models
 import numpy as np
 
-from ...core.model.robot import in_effort_unit
+from ...core.model.robot import unit_label
 from ..results import (
     BASE,
     CheckedParameters,
@@ -156,7 +156,7 @@ def _shown(results: Results, folder: object = 'FOLDER') -> dict[str, Any]:
         'scene': scene(results.frames, bodies, before, known_shares(results)),
         'link_head': [
             'link of',
-            *(f'{name} [{in_effort_unit(u, verdict.effort_unit)}]' for name, u in columns),
+            *(f'{name} [{unit_label(u, verdict.effort_unit)}]' for name, u in columns),
             *(f'URDF: {name} [{u}]' for name, u in columns),
         ],
         'prediction': prediction_text(results),

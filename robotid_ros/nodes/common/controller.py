@@ -32,12 +32,16 @@ from .messages import duration_message, to_time, trajectory_message
 from .ros_parameters import ParameterClient
 from .waiting import result_of, Silence, wait_until
 
-JTC = 'joint_trajectory_controller/JointTrajectoryController'
-# Those that hand efforts on as they come, for all their joints at once, on this topic below them.
-FORWARDING = (
-    'forward_command_controller/ForwardCommandController',
-    'effort_controllers/JointGroupEffortController',
-)
+# By what they take: trajectories, which a session moves (types that are built on this one need no
+# entry); efforts for all their joints at once, which they hand on, on a topic below them.
+CONTROLLER_TYPES = {
+    'trajectories': ('joint_trajectory_controller/JointTrajectoryController',),
+    'efforts': (
+        'forward_command_controller/ForwardCommandController',
+        'effort_controllers/JointGroupEffortController',
+    ),
+}
+JTC = CONTROLLER_TYPES['trajectories'][0]
 FORWARDED, MANAGER = 'commands', 'controller_manager'
 STATE_TYPE = JointTrajectoryControllerState
 # Below a controller's name: its state, trajectories for it, an action and parts of that.

@@ -190,7 +190,7 @@ def compare_weights(stream: JointTable, robot: Robot) -> tuple[Array, Array, Arr
     hidden = FRICTION_SHARE * np.nan_to_num(robot.limits.effort, posinf=0.0)
     hidden = np.maximum(hidden, FRICTION_FACTOR * robot.dry_friction)
     hidden = np.maximum(hidden, LEAST_SHARE * np.abs(weight).max()) + 1e-9
-    measured = robot.torques(states.effort.mean(axis=0))
+    measured = robot.efforts_to_torques(states.effort.mean(axis=0))
     return measured, weight, hidden, np.flatnonzero(np.abs(weight) > hidden)
 
 

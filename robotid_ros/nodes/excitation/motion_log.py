@@ -17,8 +17,8 @@ from ...core.arrays import Array
 from ...core.excitation.trajectory import Waypoints
 from ...core.identification_settings import GainProposalSettings, IdentificationSettings
 from ...core.model import build_robot, Robot, RobotSettings
-from ...core.signals.clock_correction import observed_update_rate
 from ...core.signals.recording import Recording
+from ...core.signals.stamp_correction import observed_update_rate
 from ...core.verification.feed_forward import REST, with_feed_forward
 from ...core.verification.gains import GainProposal, loop_delay, propose_gains, smallest_step
 from ...core.verification.tracking import Tracking

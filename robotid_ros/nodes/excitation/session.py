@@ -20,10 +20,10 @@ from ...node_settings import ExcitationNodeSettings
 from ..common.controller import check_controller, ControllerDescription, unbearable_gains
 from ..common.messages import State
 from ..common.processes import prefer_threads
-from .checks import AT_END
 from .guardian import START_TIMEOUT
 from .motion_clock import MotionClock
 from .supervisor import GoalPhase, SessionContext, Supervisor
+from .watchdog import AT_END
 
 # Speed that an approach takes for the limit of joints that have none, or a higher one [rad/s].
 MAX_APPROACH_VELOCITY = 10.0

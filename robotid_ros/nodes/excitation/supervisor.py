@@ -1,10 +1,11 @@
 """
 The supervisor: sends motions to the controller, watches the robot, and cancels on any trouble.
 
-Every 10 ms it passes what has arrived to the checks of `checks.py`, gives the guardian a sign of
-life, and looks whether a stop was requested. The first check that raises ends the motion: the goal
-is cancelled within 0.2 s (of pieces two in turn), or else by the guardian until the controller
-confirms; then the error goes on to the calling thread. Each call returns when it has ended well.
+Every 10 ms it passes what has arrived to `watchdog.py` and `checks.py`, gives the guardian a sign
+of life, and looks whether a stop was requested. The first check that raises ends the motion: the
+goal is cancelled within 0.2 s (of pieces two in turn), or else by the guardian until the
+controller confirms; then the error goes on to the calling thread. Each call returns when it has
+ended well.
 """
 
 from collections import deque
@@ -40,6 +41,7 @@ from ..common.waiting import result_of, Silence, wait_until
 from . import checks
 from .guardian import Guardian
 from .motion_clock import course_of, MotionClock, MOVED
+from .watchdog import CHECK_POSITION, describe_gap, describe_violation, expand_per_joint, Watchdog
 
 POLL_PERIOD = 0.01  # from one check of a moving robot to the next [s]: well below `stale_after`
 PROGRESS_PERIOD = 0.5  # from one publication of progress to the next [s]
@@ -87,7 +89,7 @@ class SessionContext:
 
     def per_joint(self, setting: str) -> Array:
         """Values (n,) of a setting that has one for all joints or one for each."""
-        return checks.expand_per_joint(getattr(self.settings, setting), self.robot.joints, setting)
+        return expand_per_joint(getattr(self.settings, setting), self.robot.joints, setting)
 
 
 class GoalPhase(NamedTuple):
@@ -108,7 +110,7 @@ class Supervisor:
         self._joints, node = context.robot.joints, context.node
         self._tracking = context.per_joint('tracking_error')
         self._latest_stamp, self._publishers = 0, frozenset[bytes]()
-        self._watchdog: checks.Watchdog | None = None
+        self._watchdog: Watchdog | None = None
         self._warned = set[str]()
         # Whether the drives hold the arm once its controller is deactivated.
         self.holds_itself = False
@@ -206,7 +208,7 @@ class Supervisor:
             text = str(error)
             if isinstance(error, TrackingError) and goal is not None:
                 self._raise_violation(goal, points)
-                text += checks.describe_gap(self._recent_states())
+                text += describe_gap(self._recent_states())
             if isinstance(error, RobotStateError) and (joint := self._find_unheld_joint()):
                 raise RobotStateError(
                     f'{text}; the controller holds no position of {joint} now and gives it no '
@@ -446,10 +448,10 @@ class Supervisor:
             assert away is not None
             worst = int(np.argmax(np.abs(away) / tolerance))
             if self._watchdog.is_still(worst):
-                why = f'position of {joints[worst]} stays the same: {checks.CHECK_POSITION}'
+                why = f'position of {joints[worst]} stays the same: {CHECK_POSITION}'
                 return SensorError(f'{why}; {error}')
-        why = checks.describe_violation(states, joints, tolerance, end)
-        return RobotStateError(f'{error}; {why}{checks.describe_gap(states)}')
+        why = describe_violation(states, joints, tolerance, end)
+        return RobotStateError(f'{error}; {why}{describe_gap(states)}')
 
     def _recent_states(self) -> list[Any]:
         """Return the newest well-formed states of the controller, of this motion."""
@@ -486,7 +488,7 @@ class Supervisor:
 
 def check_states(
     streams: Sequence[BatchedSubscription], robot: Robot, settings: ExcitationNodeSettings
-) -> checks.Watchdog:
+) -> Watchdog:
     """
     Check that states flow, are complete and inside the limits; return what watches them then.
 
@@ -514,7 +516,7 @@ def check_states(
     commanded, sensed = (np.nan_to_num(x).any() for x in (message.output.effort, measured.effort))
     reported = bool(sensed or not (np.isnan(measured.effort).all() or commanded))
     now = time.monotonic()
-    watchdog = checks.Watchdog(robot, settings, now, effort_reported=reported)
+    watchdog = Watchdog(robot, settings, now, effort_reported=reported)
     watchdog.check_joint_states(measured, now)
     watchdog.check_locked([state])
     jtc.SpeedScaling().check(message, now, max_pause=0.0)

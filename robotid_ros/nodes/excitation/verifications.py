@@ -251,7 +251,7 @@ class VerificationSession(Session):
         self.wait_at_rest(MEASURING_TIME)
         log = motion_log.MotionLog(self.context.robot.joints, *self.kept_messages)
         position, effort = log.means()
-        return position, self.context.robot.torques(effort)
+        return position, self.context.robot.efforts_to_torques(effort)
 
     def _track(self, what: str, points: Waypoints) -> Tracking:
         return self._run_logged(what, points).tracking()

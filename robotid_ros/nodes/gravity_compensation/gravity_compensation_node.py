@@ -29,7 +29,7 @@ from ...core.verification.hand_guiding import HandGuiding
 from ...exceptions import ControllerError, RobotIdError, RobotStateError
 from ..common import runtime
 from ..common.batched_subscription import BatchedSubscription
-from ..common.controller import FORWARDED, FORWARDING, MANAGER, SWITCH, switch_request
+from ..common.controller import CONTROLLER_TYPES, FORWARDED, MANAGER, SWITCH, switch_request
 from ..common.messages import is_well_formed, one_line, stack_joint_states
 from ..common.processes import prefer_threads
 from ..common.runtime import serve
@@ -129,10 +129,10 @@ class GravityCompensation(ModelNode):
             if time.monotonic() > end or self._stop.wait(LOOK_AGAIN):
                 raise ControllerError(wrong[0])
         effort, joints = found[self._forwarder], self._model.robot.joints
-        if effort.type not in FORWARDING:
+        if effort.type not in CONTROLLER_TYPES['efforts']:
             raise ControllerError(
                 f"'{self._forwarder}' is a {effort.type}, hand guiding needs one of efforts: "
-                f'{" or ".join(FORWARDING)}'
+                f'{" or ".join(CONTROLLER_TYPES["efforts"])}'
             )
         commanded = list(effort.required_command_interfaces)
         if sorted(commanded) != sorted(f'{joint}/effort' for joint in joints):
@@ -252,7 +252,7 @@ class GravityCompensation(ModelNode):
             raise RobotStateError('the arm moves: wait until it rests, and start again')
         if not np.isfinite(tau).all():
             raise RobotStateError('joint states hold no efforts: what holds the arm is unknown')
-        held = self._model.robot.torques(tau.mean(axis=0))
+        held = self._model.robot.efforts_to_torques(tau.mean(axis=0))
         law.check(q.mean(axis=0), held)
         return law, held, pace.figures()
 

@@ -35,7 +35,7 @@ from ..common.batched_subscription import BatchedSubscription
 from ..common.controller import by_joint, is_well_formed_state, subscribe_states
 from ..common.messages import one_line, stack_joint_states, State, values_of
 from ..common.runtime import ConfiguredNode, LATCHED, LATCHED_HISTORY, STEADY
-from ..excitation.checks import expand_per_joint
+from ..excitation.watchdog import expand_per_joint
 
 # How often joint states are taken [s], what is kept of them, and of messages and sessions.
 POLL_PERIOD, ROWS, MESSAGES, SESSIONS = 0.1, 600, 50, 50

@@ -35,7 +35,7 @@ from ...plant.physics import build_drives_of, Physics, Sensors, Step
 from ...plant.trajectory import ControllerState
 from ...plant.trajectory_controller import TrajectoryController
 from ...simulation_settings import SimulationSettings
-from ..common.controller import FORWARDED, FORWARDING, JTC, MANAGER
+from ..common.controller import CONTROLLER_TYPES, FORWARDED, MANAGER
 from ..common.messages import status, status_array, to_time
 from ..common.processes import prefer_threads
 from ..common.runtime import (
@@ -261,7 +261,8 @@ class SimulatedManager(Node):
 
     def _on_list(self, _: Any, response: ListControllers.Response) -> ListControllers.Response:
         interfaces = [f'{joint}/effort' for joint in self._loop().physics.joints]
-        kinds = zip(self._active().items(), (JTC, FORWARDING[0]), strict=True)
+        types = (each[0] for each in CONTROLLER_TYPES.values())
+        kinds = zip(self._active().items(), types, strict=True)
         response.controller = [
             ManagedController(
                 name=name,

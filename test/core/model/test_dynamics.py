@@ -16,7 +16,7 @@ from robotid_ros.core.model import (
     model_with,
     regressor,
 )
-from robotid_ros.core.model.friction import make_terms, TERMS
+from robotid_ros.core.model.friction import FRICTION_TERMS, make_terms
 from robotid_ros.exceptions import ConfigurationError
 
 from .arms import arm, urdf
@@ -179,7 +179,7 @@ def test_armature_is_the_inertia_of_the_rotors():
         np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
-@pytest.mark.parametrize('name', sorted(n for n, kind in TERMS.items() if kind.of_path))
+@pytest.mark.parametrize('name', sorted(n for n, kind in FRICTION_TERMS.items() if kind.of_path))
 def test_friction_along_a_path_is_in_regressor_and_torque_alike(name):
     robot = arm(friction={'default': ('viscous', name)}, friction_constants={'default': ORDERS})
     q = np.cumsum(np.random.default_rng(6).normal(size=(40, robot.n)), axis=0)
@@ -190,7 +190,9 @@ def test_friction_along_a_path_is_in_regressor_and_torque_alike(name):
         inverse_dynamics(robot, chi, q, dq, ddq, successive=True), (W @ chi).T, atol=1e-9
     )
     plain = regressor(robot, q, dq, ddq)
-    own = [[robot.column(f'{s}{j + 1}') for s in TERMS[name].symbols] for j in range(robot.n)]
+    own = [
+        [robot.column(f'{s}{j + 1}') for s in FRICTION_TERMS[name].symbols] for j in range(robot.n)
+    ]
     others = np.setdiff1d(np.arange(robot.p), own)
     np.testing.assert_array_equal(W[:, :, others], plain[:, :, others])
     for j, columns in enumerate(own):
@@ -198,7 +200,7 @@ def test_friction_along_a_path_is_in_regressor_and_torque_alike(name):
         np.testing.assert_array_equal(W[j][:, columns].T, values)
 
 
-@pytest.mark.parametrize('name', sorted(TERMS))
+@pytest.mark.parametrize('name', sorted(FRICTION_TERMS))
 def test_friction_opposes_motion_and_is_odd_where_symmetric(name):
     robot = arm(friction={'default': (name,)}, friction_constants={'default': ORDERS})
     term = robot.friction[0][0]
@@ -215,7 +217,7 @@ def test_friction_opposes_motion_and_is_odd_where_symmetric(name):
         np.testing.assert_allclose(columns, -columns[:, ::-1])
 
 
-@pytest.mark.parametrize('name', sorted(TERMS))
+@pytest.mark.parametrize('name', sorted(FRICTION_TERMS))
 def test_dry_friction_is_whole_at_speed_and_viscous_friction_proportional(name):
     robot = arm(friction={'default': (name,)}, friction_constants={'default': ORDERS})
     term, dq = robot.friction[0][0], np.array([0.5, 4.0, 8.0])

@@ -1,4 +1,4 @@
-"""Kinds of friction: one entry of `TERMS` each, which all that depends on a kind reads; shapes."""
+"""Kinds of friction: entries of `FRICTION_TERMS`, which all that depends on a kind reads."""
 
 from itertools import pairwise
 
@@ -8,7 +8,14 @@ import pytest
 from robotid_ros.core.excitation.observation_matrix import ObservationModel
 from robotid_ros.core.excitation.trajectory import Motion
 from robotid_ros.core.model import build_robot, RobotSettings
-from robotid_ros.core.model.friction import makkar, maxwell_slip, ripple, stiction, stribeck, TERMS
+from robotid_ros.core.model.friction import (
+    FRICTION_TERMS,
+    makkar,
+    maxwell_slip,
+    ripple,
+    stiction,
+    stribeck,
+)
 from robotid_ros.core.parameters.plain_friction import plain_friction
 from robotid_ros.core.replay.direct_model import direct_model, slip_columns
 
@@ -31,7 +38,7 @@ def with_friction_values(robot, **values):
 def kinds(monkeypatch):
     """Add a copy of each dry kind by another name."""
     for name in ('coulomb', 'asymmetric_coulomb'):
-        monkeypatch.setitem(TERMS, f'other_{name}', TERMS[name])
+        monkeypatch.setitem(FRICTION_TERMS, f'other_{name}', FRICTION_TERMS[name])
 
 
 @pytest.mark.parametrize('name', ['coulomb', 'asymmetric_coulomb'])
@@ -51,7 +58,7 @@ def test_a_new_dry_kind_holds_joints_and_is_smoothed_as_its_like(kinds, name):
 
 
 def test_what_is_a_spring_is_no_friction(kinds, monkeypatch):
-    monkeypatch.setitem(TERMS, 'other_spring', TERMS['spring'])
+    monkeypatch.setitem(FRICTION_TERMS, 'other_spring', FRICTION_TERMS['spring'])
     robot = robot_with('viscous', 'other_spring')
     plain = plain_friction(robot, with_friction_values(robot, Fv=0.5, Kq=30.0))
     assert all(each.exact and each.viscous == 0.5 for each in plain.values())

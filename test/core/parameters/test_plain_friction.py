@@ -9,7 +9,7 @@ from robotid_ros.core.excitation.trajectory import Motion
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, CoupledMotorSettings, RobotSettings
 from robotid_ros.core.model.dynamics import inverse_dynamics
-from robotid_ros.core.model.friction import TERMS
+from robotid_ros.core.model.friction import FRICTION_TERMS
 from robotid_ros.core.model.robot import INERTIAL
 from robotid_ros.core.parameters.plain_friction import plain_equivalent, plain_friction
 from robotid_ros.core.pipeline.identification import identify
@@ -78,7 +78,9 @@ CONSTANTS = {
 }
 
 
-@pytest.mark.parametrize('term', [name for name in TERMS if name not in ('spring', 'position')])
+@pytest.mark.parametrize(
+    'term', [name for name in FRICTION_TERMS if name not in ('spring', 'position')]
+)
 def test_every_term_counts_as_the_model_has_it(term):
     """Its residual is the torque that is missed, by inverse dynamics, whatever the term."""
     robot = arm(friction={'default': (term, 'spring')}, friction_constants={'default': CONSTANTS})

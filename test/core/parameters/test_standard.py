@@ -7,7 +7,7 @@ import pytest
 
 from robotid_ros.core.model import build_robot, inverse_dynamics, regressor, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
-from robotid_ros.core.model.friction import FrictionTerm, TERMS
+from robotid_ros.core.model.friction import FRICTION_TERMS, FrictionTerm
 from robotid_ros.core.model.robot_builder import with_friction
 from robotid_ros.core.parameters.physical_consistency import link_coordinates
 from robotid_ros.core.parameters.standard import (
@@ -77,12 +77,14 @@ def test_which_bodies_can_exist():
 POSITIVE = {'Ia', 'Fv', 'Fvp', 'Fvm', 'Fc', 'Fcp', 'Fcm', 'Fs', 'Fst', 'Fl', 'Kq'}
 
 
-@pytest.mark.parametrize('name', sorted(k for k, kind in TERMS.items() if not kind.amplitude))
+@pytest.mark.parametrize(
+    'name', sorted(k for k, kind in FRICTION_TERMS.items() if not kind.amplitude)
+)
 def test_friction_that_physics_wants_positive_is_so(name):
     orders = {'ripple_order': 7.0, 'ripple_order_2': 21.0, 'ripple_order_3': 60.0}
     settings = RobotSettings(friction={'default': (name,)}, friction_constants={'default': orders})
     robot = build_robot(URDF, settings)
-    symbols = ('Ia', *TERMS[name].symbols)
+    symbols = ('Ia', *FRICTION_TERMS[name].symbols)
     positive = [robot.column(f'{s}2') for s in symbols if s in POSITIVE]
     chi = np.array(robot.prior)
     chi[positive] = -0.3

@@ -19,7 +19,9 @@ from robotid_ros.exceptions import ConfigurationError, RecordingError
 
 from ..conftest import URDF
 
-PLAIN = IdentificationSettings(method='ols', essential=False, signals=SignalSettings(rows='all'))
+PLAIN = IdentificationSettings(
+    method='ols', essential=False, signals=SignalSettings(rows='smooth')
+)
 
 
 def named(recording, name):

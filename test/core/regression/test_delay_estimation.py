@@ -174,7 +174,7 @@ def test_a_delay_stays_where_none_is_to_be_removed(robot, record):
 def test_sigma_counts_a_delay_that_is_not_removed(delay):
     """Of a plant that the model does not share: without it friction is 5 σ off and more."""
     made, robot = plant(), arm()
-    signals = SignalSettings(time_offset=False, cutoff=20.0, band=8.0, rows='all')
+    signals = SignalSettings(time_offset=False, cutoff=20.0, band=8.0, rows='smooth')
     settings = IdentificationSettings(essential=False, model='plain', signals=signals)
     found = identify(remove_delay(made.recording, -delay), robot, settings).estimate
     true = made.base(robot)

@@ -114,7 +114,7 @@ def test_some_columns_of_factors_are_the_factors_of_some_columns():
 
 
 AMPLITUDE = 5.0  # [N·m]
-SIGNALS = SignalSettings(cutoff=10.0, rows='all')
+SIGNALS = SignalSettings(cutoff=10.0, rows='smooth')
 
 
 @pytest.fixture(scope='module')

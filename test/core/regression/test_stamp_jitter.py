@@ -11,8 +11,8 @@ from robotid_ros.core.findings import select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import inverse_dynamics
 from robotid_ros.core.pipeline.identification import identify
-from robotid_ros.core.signals.clock_correction import sampling_times
 from robotid_ros.core.signals.recording import Recording, SignalSettings
+from robotid_ros.core.signals.stamp_correction import sampling_times
 
 RATE, SECONDS, NOISE, LOST = 500.0, 40.0, 0.05, 0.02
 SETTINGS = IdentificationSettings(

@@ -12,8 +12,8 @@ import pytest
 from robotid_ros.core.excitation.trajectory import Motion
 from robotid_ros.core.replay.control_laws import (
     CascadeControl,
+    control_law_of,
     JointTrajectoryEffort,
-    make_control_law,
     STRATEGIES,
 )
 from robotid_ros.core.replay.simulation import simulate
@@ -56,7 +56,7 @@ def recorded(gains):
 def law_for(gains, rate):
     joints = tuple(f'joint_{k}' for k in range(len(gains)))
     known = {joint: recorded(g) for joint, g in zip(joints, gains, strict=True)}
-    return make_control_law(
+    return control_law_of(
         Controller('arm', TYPE, rate, joints, ('effort',), known), joints, np.ones(1)
     )
 
@@ -97,7 +97,7 @@ def test_a_strategy_that_is_not_known_is_refused():
         'arm', TYPE, 100.0, ('a',), ('effort',), {'a': {'antiwindup_new': 1.0}}
     )
     with pytest.raises(UnknownNameError, match=r'anti-windup strategy.*new'):
-        make_control_law(controller, ('a',), np.ones(1))
+        control_law_of(controller, ('a',), np.ones(1))
 
 
 @settings(max_examples=50)

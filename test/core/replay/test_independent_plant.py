@@ -52,7 +52,7 @@ def test_noise_of_positions_biases_least_squares_and_not_simulated_instruments(n
         model='plain',
         essential=False,
         covariance='residuals',
-        signals=SignalSettings(cutoff=40.0, decimation=10, rows='all'),
+        signals=SignalSettings(cutoff=40.0, decimation=10, rows='smooth'),
     )
     found = identify(recording, robot, settings)
     right = within(found.estimate, true)

@@ -10,7 +10,6 @@ import pytest
 from robotid_ros.core.findings import CODES, select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.pipeline.identification import identify
-from robotid_ros.core.signals.clock_correction import sampling_times, undo_clock_jumps
 from robotid_ros.core.signals.invalid_samples import (
     clipped_samples,
     find_repeated,
@@ -18,6 +17,7 @@ from robotid_ros.core.signals.invalid_samples import (
     unwrap_angles,
 )
 from robotid_ros.core.signals.recording import SignalSettings
+from robotid_ros.core.signals.stamp_correction import sampling_times, undo_clock_jumps
 from robotid_ros.exceptions import RecordingError, RobotIdError
 
 # The filter is the same throughout, so that what differs is the fault.

@@ -7,7 +7,7 @@ import pytest
 
 from robotid_ros.core.model import build_robot, inverse_dynamics, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
-from robotid_ros.core.model.friction import TERMS
+from robotid_ros.core.model.friction import FRICTION_TERMS
 from robotid_ros.core.model.settings import CoupledMotorSettings
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import observe
@@ -30,7 +30,7 @@ def moved(scale=1.0):
 
 def samples(friction, recording=None, **signals):
     robot = build_robot(URDF, RobotSettings(friction={'default': friction}))
-    settings = SignalSettings(**{'cutoff': 20.0, 'rows': 'all', **signals})
+    settings = SignalSettings(**{'cutoff': 20.0, 'rows': 'smooth', **signals})
     return prepare(recording or moved(), robot, settings)
 
 
@@ -95,7 +95,7 @@ def variances(term, rows):
     estimate = fit(
         observe(prepare(Recording(robot.joints, time, q, tau), robot, settings), robot, base)
     )
-    k = [estimate.names.index(f'{s}2') for s in TERMS[term].symbols]
+    k = [estimate.names.index(f'{s}2') for s in FRICTION_TERMS[term].symbols]
     error = (estimate.value - base.of(chi))[k]
     return np.diag(estimate.classical)[k], error
 
@@ -112,7 +112,7 @@ def test_only_joints_with_such_friction_keep_them():
     robot = build_robot(URDF, RobotSettings(friction=friction))
     auto, every, moving = (
         prepare(moved(), robot, SignalSettings(cutoff=20.0, rows=rows)).valid
-        for rows in ('auto', 'all', 'moving')
+        for rows in ('auto', 'smooth', 'moving')
     )
     short = int(1.5 * moved().rate / 20.0 + 0.5)  # the ends, which turn the sign of slow joints
     np.testing.assert_array_equal(auto[short:-short, 0], every[short:-short, 0])

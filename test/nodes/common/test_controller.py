@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import rclpy
 
-from robotid_ros.core.replay.control_laws import make_control_law
+from robotid_ros.core.replay.control_laws import control_law_of
 from robotid_ros.core.signals.recording import Controller
 from robotid_ros.exceptions import ControllerError, RobotStateError
 from robotid_ros.nodes.common import controller as adapter
@@ -79,7 +79,7 @@ def test_gains_and_their_strategy_reach_the_replay():
     controller = Controller(
         known['name'], known['type'], known['rate'], ('a',), ('effort',), known['gains']
     )
-    law = make_control_law(controller, ('a',), np.ones(1))
+    law = control_law_of(controller, ('a',), np.ones(1))
     assert (law.rate, law.conditional[0], law.integrates_after[0], law.tracking_rate[0]) == (
         500.0,
         1.0,

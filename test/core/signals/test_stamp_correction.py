@@ -4,7 +4,7 @@ from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 
-from robotid_ros.core.signals.clock_correction import (
+from robotid_ros.core.signals.stamp_correction import (
     observed_update_rate,
     spread_equal_stamps,
     stamps_by_motion,

@@ -10,13 +10,13 @@ from robotid_ros.exceptions import ConfigurationError, RobotStateError, Tracking
 from robotid_ros.node_settings import ExcitationNodeSettings
 from robotid_ros.nodes.common.controller import MAX_PAUSE
 from robotid_ros.nodes.common.messages import is_well_formed, stack_joint_states
-from robotid_ros.nodes.excitation.checks import (
+from robotid_ros.nodes.excitation.supervisor import check_states
+from robotid_ros.nodes.excitation.watchdog import (
     describe_gap,
     describe_violation,
     expand_per_joint,
     Watchdog,
 )
-from robotid_ros.nodes.excitation.supervisor import check_states
 
 JOINTS = ('a', 'b')
 SETTINGS = ExcitationNodeSettings(effort_time=0.02, effort_share=0.9, stale_after=0.25)
