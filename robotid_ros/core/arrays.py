@@ -5,6 +5,8 @@ import dataclasses
 import numpy as np
 import numpy.typing as npt
 
+from ..exceptions import ConfigurationError
+
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.intp]
@@ -37,6 +39,16 @@ def all_within(valid: Mask, reach: int) -> Mask:
     padded[reach + 1 : reach + 1 + count] = valid
     invalid = np.cumsum(~padded, axis=0, dtype=np.int32)
     return np.asarray(invalid[2 * reach + 1 :] == invalid[:count])
+
+
+def expand_per_joint(values: npt.ArrayLike, count: int, name: str) -> Array:
+    """Return values (n,) of a setting that has one for all joints or one for each."""
+    given = np.asarray(values, dtype=float)
+    if given.size not in (1, count):
+        raise ConfigurationError(
+            f"'{name}' has {given.size} values: give one, or one per joint ({count})"
+        )
+    return np.broadcast_to(given, count).copy()
 
 
 def column_sizes(A: Array) -> Array:

@@ -128,7 +128,7 @@ def _selection(found: Identification) -> dict[str, Any]:
 
 def residual_rows(robot: Robot, validation: Validation, effort: str = '') -> tuple[Residual, ...]:
     """Return the goodness of fit of each joint; `effort` is the unit of efforts, '' N·m or N."""
-    units = [unit_label('N' if linear else 'N·m', effort) for linear in robot.prismatic]
+    units = [unit_label(unit, effort) for _, unit in robot.units.values()]
     measured = np.sqrt(np.mean(np.square(validation.measured), axis=0))
     columns = (validation.relative_residual, validation.rms, measured)
     numbers = np.array([*columns, validation.moving_residual, validation.r2]).T.tolist()

@@ -59,7 +59,7 @@ class Rollouts:
     @property
     def units(self) -> tuple[str, ...]:
         """Units of the positions: rad or m."""
-        return tuple('m' if slides else 'rad' for slides in self.robot.prismatic)
+        return tuple(length for length, _ in self.robot.units.values())
 
     @property
     def starts(self) -> int:

@@ -72,12 +72,12 @@ class Verification:
 
 
 def tracking_rows(
-    before: Tracking, after: Tracking, units: Mapping[str, str]
+    before: Tracking, after: Tracking, units: Mapping[str, tuple[str, str]]
 ) -> tuple[TrackingRow, ...]:
-    """Put two runs side by side; units by joint."""
+    """Put two runs side by side; units as `Robot.units`."""
     columns = (before.rms, after.rms, before.peak, after.peak)
     return tuple(
-        TrackingRow(joint, units[joint], *(float(column[j]) for column in columns))
+        TrackingRow(joint, units[joint][0], *(float(column[j]) for column in columns))
         for j, joint in enumerate(before.joints)
     )
 

@@ -26,7 +26,7 @@ from robotid_ros.files.verification import (
 )
 
 JOINTS = ('shoulder', 'el<bow')
-UNITS = dict(zip(JOINTS, ('rad', 'm'), strict=True))
+UNITS = dict(zip(JOINTS, (('rad', 'N·m'), ('m', 'N')), strict=True))
 OLD = {joint: {'p': 1e3, 'i': 0.0, 'd': 1 / 3} for joint in JOINTS}
 
 

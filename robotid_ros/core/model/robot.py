@@ -271,6 +271,12 @@ class Robot:
         return np.array(self.model.gravity.linear)
 
     @property
+    def units(self) -> dict[str, tuple[str, str]]:
+        """Units of position and effort by joint."""
+        units = (('m', 'N') if slides else ('rad', 'N·m') for slides in self.prismatic)
+        return dict(zip(self.joints, units, strict=True))
+
+    @property
     def first_columns(self) -> Indices:
         """Column of the first standard parameter, XX, of each joint, (n,)."""
         return np.flatnonzero([p.symbol == 'XX' for p in self.parameters])

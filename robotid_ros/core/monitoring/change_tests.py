@@ -59,7 +59,7 @@ class FollowedParameters(ReadOnlyArrays):
     groups: tuple[ParameterGroup, ...]  # what changes together
 
 
-def follow(robot: Robot, standard: Array) -> FollowedParameters:
+def followed_parameters(robot: Robot, standard: Array) -> FollowedParameters:
     """Choose the parameters that a rigid robot at work may change, of standard ones (p,)."""
     columns, members = list[int](), dict[tuple[str, str], list[int]]()
     first, payload = robot.first_columns[robot.n - 1], (PAYLOAD, robot.joints[-1])

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ..arrays import Array, Mask
 from ..identification_settings import DriftSettings
 from ..model.robot import Robot
-from .change_tests import ChangeTests, follow, FRICTION, ParameterGroup, PAYLOAD
+from .change_tests import ChangeTests, followed_parameters, FRICTION, ParameterGroup, PAYLOAD
 from .motion_rows import FilteredStates, MotionRows, Row, RowNoise, RowSums
 
 # Longer silence starts the filter anew [s]: a few lost messages at 100 Hz do not. What it then
@@ -109,7 +109,7 @@ class DriftMonitor:
         settings: DriftSettings, cutoff: float, standstill: float,
     ):  # fmt: skip
         self._settings, self._settling = settings, SETTLING / cutoff
-        self.followed = followed = follow(robot, standard)
+        self.followed = followed = followed_parameters(robot, standard)
         self._states = FilteredStates(robot.drive_gain, cutoff, MAX_GAP)
         self._builder = MotionRows(robot, standard, followed.columns, standstill)
         nothing = RowSums.none(robot.n, len(followed.columns))

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...exceptions import ConfigurationError, RecordingError
-from ..arrays import Array, ReadOnlyArrays
+from ...exceptions import RecordingError
+from ..arrays import Array, expand_per_joint, ReadOnlyArrays
 from ..excitation.collision_scene import tool_frame
 from ..identification_settings import ContactSettings
 from ..model.dynamics import RobotDynamics
@@ -58,12 +58,8 @@ class MomentumObserver:
         resolution: float = 0.0,
     ):  # fmt: skip
         n = model.robot.n
-        if len(gain) not in (1, n):
-            raise ConfigurationError(
-                f"'identification.contact.gain' has {len(gain)} values: give one, or one per "
-                f'joint ({n})'
-            )
-        self._model, self._gain = model, np.broadcast_to(np.asarray(gain, dtype=float), n)
+        self._model = model
+        self._gain = expand_per_joint(gain, n, 'identification.contact.gain')
         self._standstill, self._resolution = standstill, resolution
         self._direction = np.zeros(len(model.drives))
         self._positive, self._negative = (np.maximum(s * model.drives, 0.0) for s in (1.0, -1.0))

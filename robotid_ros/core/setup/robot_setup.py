@@ -65,7 +65,7 @@ def find_start(
     held = largest <= 1.0
     if not held.any():
         j = int(np.argmax((shares > 1.0).mean(axis=0)))
-        limit, unit = robot.limits.effort[j], 'N' if robot.prismatic[j] else 'N·m'
+        limit, (_, unit) = robot.limits.effort[j], robot.units[robot.joints[j]]
         needed = np.median(shares[np.isfinite(shares[:, j]), j]) * limits.effort[j]
         raise TrajectoryError(
             f'the effort limit of {robot.joints[j]}, {limit:.4g} {unit}, holds the arm in none of '

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 import dataclasses
 from functools import cached_property
 from typing import Any, TYPE_CHECKING
@@ -76,6 +76,11 @@ class Controller:
     command_interfaces: tuple[str, ...]  # for example ('effort',)
     # Per joint, 'p', 'i', 'd', 'ff_velocity_scale', limits of the integral and the output.
     gains: Mapping[str, Mapping[str, float]] = dataclasses.field(default_factory=dict)
+
+    def pid_gains(self, joints: Sequence[str]) -> Array:
+        """Return p, i and d (3, n) of joints, 0 where one has none."""
+        rows = [self.gains.get(joint, {}) for joint in joints]
+        return np.array([[float(row.get(name, 0.0)) for row in rows] for name in 'pid'])
 
 
 @dataclasses.dataclass(frozen=True)

@@ -293,8 +293,7 @@ def propose_gains(
     """
     law = control_law_of(controller, robot.joints, robot.drive_gain)
     joints, rate = robot.joints, controller.rate
-    rows = [controller.gains.get(joint, {}) for joint in joints]
-    present = np.array([[float(row.get(name, 0.0)) for row in rows] for name in NAMES])
+    present = controller.pid_gains(joints)
     some = poses[:: max(1, len(poses) // POSTURES)]
     mass = mass_matrix(robot, chi, some) / np.abs(robot.drive_gain)[:, None]
     diagonal = np.diagonal(mass, axis1=1, axis2=2)

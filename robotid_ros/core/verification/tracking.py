@@ -92,8 +92,9 @@ def evaluate_postures(
     worst = error[np.abs(error).argmax(axis=0), np.arange(robot.n)]
     sides = (0.5 * (x[0] - x[1]).mean(axis=0) for x in (effort - held, creeping - held))
     sizes = (np.sqrt(np.mean(x**2, axis=0)) for x in (gravity, error))
-    units = np.where(robot.prismatic, 'N', 'N·m').tolist()
     return tuple(
         JointStatics(joint, unit, *map(float, figures))
-        for joint, unit, *figures in zip(robot.joints, units, *sizes, worst, *sides, strict=True)
+        for (joint, (_, unit)), *figures in zip(
+            robot.units.items(), *sizes, worst, *sides, strict=True
+        )
     )

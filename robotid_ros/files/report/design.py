@@ -69,7 +69,7 @@ def design_page(
         severe=bool(design.shortcomings or design.unchecked),
         motions=list(motions),
         joints=robot.joints,
-        curves=lambda j: joint_curves(series, time, design, j, bool(robot.prismatic[j])),
+        curves=lambda j: joint_curves(series, time, design, j, robot),
         usage={quantity: getattr(design.usage, quantity) for quantity in QUANTITIES},
         description=configuration.robot.urdf,
         hash=hashlib.sha256(robot.urdf.encode()).hexdigest(),
@@ -125,10 +125,10 @@ def motion_series(design: Design, robot: Robot) -> dict[str, Any]:
 
 
 def joint_curves(
-    series: Mapping[str, Any], time: Any, design: Design, joint: int, prismatic: bool
+    series: Mapping[str, Any], time: Any, design: Design, joint: int, robot: Robot
 ) -> Iterator[tuple[Any, str]]:
     """Draw a joint's curves between their limits, one below the other; yields captions, too."""
-    length, force = ('m', 'N') if prismatic else ('rad', 'N·m')
+    length, force = robot.units[robot.joints[joint]]
     units = (length, f'{length}/s', f'{length}/s²', f'{length}/s³', force)
     for name, unit in zip(QUANTITIES, units, strict=True):
         if name == 'position':

@@ -153,8 +153,7 @@ def unbearable_gains(controller: ControllerDescription, robot: Robot, rate: floa
     """Return joints whose gains their bodies alone, which Gazebo simulates, do not bear."""
     from ...core.verification.gains import BodyLoops
 
-    rows = [controller.gains.get(joint, {}) for joint in robot.joints]
-    gains = np.array([[row.get(name, 0.0) for row in rows] for name in 'pid'])
+    gains = controller.pid_gains(robot.joints)
     known = rate and gains[0].any() and not (robot.assumed_inertials or robot.elastic)
     if controller.command_interfaces != ('effort',) or not known:
         return []

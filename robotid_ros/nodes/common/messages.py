@@ -61,9 +61,9 @@ def status(
     return found
 
 
-def status_array(stamp: Time, statuses: Iterable[Any], frame: str = '') -> DiagnosticArray:
+def status_array(stamp: Time, statuses: Iterable[DiagnosticStatus]) -> DiagnosticArray:
     """Put statuses under one header."""
-    return DiagnosticArray(header=Header(stamp=stamp, frame_id=frame), status=list(statuses))
+    return DiagnosticArray(header=Header(stamp=stamp), status=list(statuses))
 
 
 def format_value(value: Any) -> str:

@@ -224,8 +224,8 @@ def weight_findings(stream: JointTable, robot: Robot, dead: Collection[str]) -> 
     def about(name: str, chosen: np.ndarray, **values: Any) -> Finding:
         """Return a finding on these joints, with both efforts."""
         values |= {'efforts': measured[chosen], 'weights': weight[chosen]}
-        units = ['N' if robot.prismatic[j] else 'N·m' for j in chosen]
-        return finding(name, [robot.joints[j] for j in chosen], units=units, **values)
+        joints = [robot.joints[j] for j in chosen]
+        return finding(name, joints, units=[robot.units[j][1] for j in joints], **values)
 
     heavy = np.array([j for j in heavy if robot.joints[j] not in dead], int)
     ratio = measured[heavy] / weight[heavy]

@@ -167,15 +167,10 @@ def read_present_run(
     found = validate(log.recording(), robot, model.chi, settings)
     period = 1.0 / log.update_rate(rate)
     shares = np.nan_to_num(found.moving_residual).tolist()
-    rows = zip(units(robot, ('N·m', 'N')).items(), shares, found.rms.tolist(), strict=True)
-    efforts = tuple(EffortRow(*unit, share, rms) for unit, share, rms in rows)
+    rows = zip(robot.units.items(), shares, found.rms.tolist(), strict=True)
+    efforts = tuple(EffortRow(joint, unit, *figures) for (joint, (_, unit)), *figures in rows)
     points = with_feed_forward(points, robot, model.chi, period)
     return log.tracking(), efforts, points
-
-
-def units(robot: Robot, names: tuple[str, str] = ('rad', 'm')) -> dict[str, str]:
-    """Return the unit of each joint: the first name of those that turn, the second of slides."""
-    return {j: names[bool(p)] for j, p in zip(robot.joints, robot.prismatic, strict=True)}
 
 
 def propose_after_run(

@@ -95,8 +95,7 @@ class Rehearsals:
         stands = np.clip([positions[joint] for joint in robot.joints], limits.lower, limits.upper)
         positions = dict(zip(robot.joints, stands.tolist(), strict=True))
         # Rotors and friction are guessed from the robot's size and its controller's gains.
-        rows = [controller.gains.get(joint, {}) for joint in robot.joints]
-        p, d = (np.array([row.get(name, 0.0) for row in rows]) for name in 'pd')
+        p, _, d = controller.pid_gains(robot.joints)
         rate = controller.rate or simulated.SimulationSettings.update_rate
         error = context.per_joint('tracking_error')
         drives = drives_for_gains(robot, settings, (p, d), rate, error)

@@ -21,7 +21,7 @@ import numpy as np
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
-from ...core.arrays import Array
+from ...core.arrays import Array, expand_per_joint
 from ...core.excitation.pieces import Piece
 from ...core.excitation.trajectory import Trajectory, Waypoints
 from ...core.model.robot import Robot
@@ -41,7 +41,7 @@ from ..common.waiting import result_of, Silence, wait_until
 from . import checks
 from .guardian import Guardian
 from .motion_clock import course_of, MotionClock, MOVED
-from .watchdog import CHECK_POSITION, describe_gap, describe_violation, expand_per_joint, Watchdog
+from .watchdog import CHECK_POSITION, describe_gap, describe_violation, Watchdog
 
 POLL_PERIOD = 0.01  # from one check of a moving robot to the next [s]: well below `stale_after`
 PROGRESS_PERIOD = 0.5  # from one publication of progress to the next [s]
@@ -89,7 +89,8 @@ class SessionContext:
 
     def per_joint(self, setting: str) -> Array:
         """Values (n,) of a setting that has one for all joints or one for each."""
-        return expand_per_joint(getattr(self.settings, setting), self.robot.joints, setting)
+        values = getattr(self.settings, setting)
+        return expand_per_joint(values, len(self.robot.joints), f'excitation.{setting}')
 
 
 class GoalPhase(NamedTuple):

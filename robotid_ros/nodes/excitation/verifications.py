@@ -145,7 +145,7 @@ class VerificationSession(Session):
         self.check_motion(points)
         check_feed_forward(points, self.context.robot, self.context.settings.effort_share)
         after = self._track('running the motion with feed-forward', points)
-        tracking = record.tracking_rows(before, after, motion_log.units(self._model.robot))
+        tracking = record.tracking_rows(before, after, self._model.robot.units)
         ratios = [row.ratio for row in tracking]
         sentence = (
             f'with feed-forward the tracking error is {min(ratios):.3g} to {max(ratios):.3g} '
@@ -199,7 +199,7 @@ class VerificationSession(Session):
                     f"'{path}' with its configuration to keep them"
                 )
         sentence = f'{sentence} ({proposal_sentence(proposal)})'
-        rows = record.tracking_rows(before, after[-1], motion_log.units(model.robot))
+        rows = record.tracking_rows(before, after[-1], model.robot.units)
         trial = record.GainTrial(kept, sentence, old, new, rows)
         series[record.NEW_GAINS] = after[-1]
         return dataclasses.replace(found, gains=trial, series=series), sentence

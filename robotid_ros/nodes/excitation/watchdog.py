@@ -13,16 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.arrays import Array
+from ...core.arrays import Array, expand_per_joint
 from ...core.model.robot import Robot
 from ...core.setup.joint_choice import MAX_LOCKED_TRAVEL
-from ...exceptions import (
-    ConfigurationError,
-    RobotStateError,
-    SensorError,
-    SilentRobotError,
-    TrackingError,
-)
+from ...exceptions import RobotStateError, SensorError, SilentRobotError, TrackingError
 from ...files.formats.joint_table import JointTable
 from ...node_settings import ExcitationNodeSettings
 from ..common import controller as jtc
@@ -47,16 +41,6 @@ _PARTS = ('reference', 'feedback', 'error', 'output')
 _QUANTITIES = {'positions': 'position', 'velocities': 'velocity', 'effort': 'effort'}
 
 
-def expand_per_joint(values: Sequence[float], joints: Sequence[str], name: str) -> Array:
-    """Expand one value of a setting to all joints, or take one per joint."""
-    if len(values) not in (1, len(joints)):
-        raise ConfigurationError(
-            f"'excitation.{name}' has {len(values)} values: give one, or one per joint "
-            f'({len(joints)})'
-        )
-    return np.broadcast_to(np.asarray(values, dtype=float), len(joints)).copy()
-
-
 class Watchdog:
     """
     Checks what robot and controller say of themselves, from a time on [s, any monotonic clock].
@@ -74,7 +58,7 @@ class Watchdog:
         self._sensed = self._commands_effort = self._commands_unknown = False
         self._lower, self._upper = robot.limits.lower, robot.limits.upper
         self._beyond, self._tracking = (
-            expand_per_joint(getattr(settings, name), robot.joints, name)
+            expand_per_joint(getattr(settings, name), len(robot.joints), f'excitation.{name}')
             for name in ('position_tolerance', 'tracking_error')
         )
         self._effort = settings.effort_share * robot.limits.effort / np.abs(robot.drive_gain)

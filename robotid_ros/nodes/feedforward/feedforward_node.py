@@ -38,7 +38,6 @@ from ..common.processes import prefer_threads
 from ..common.runtime import in_thread, LATCHED, STEADY
 from ..common.waiting import run_in_executor, Silence, wait_until
 from ..excitation.guardian import Guardian
-from ..excitation.motion_log import units
 from .model_node import ModelNode, RETRY_PERIOD
 
 WATCH_PERIOD = 0.05  # of signs of life for the guardian, and looks at states [s]
@@ -465,7 +464,7 @@ class FeedForward(ModelNode):
             return
         statuses, given = [], running.points is not None
         rms = np.sqrt(running.squares / running.states).tolist()
-        for (joint, unit), value in zip(units(self._model.robot).items(), rms, strict=True):
+        for (joint, (unit, _)), value in zip(self._model.robot.units.items(), rms, strict=True):
             values = {'rms': value, 'unit': unit, 'feed_forward': given}
             what = 'with' if given else 'without'
             text = f'tracking error {value:.3g} {unit} {what} feed-forward'

@@ -23,6 +23,7 @@ from std_msgs.msg import String
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
+from ...core.arrays import expand_per_joint
 from ...core.findings import Severity
 from ...core.model import build_robot, Robot
 from ...exceptions import RobotIdError
@@ -35,7 +36,6 @@ from ..common.batched_subscription import BatchedSubscription
 from ..common.controller import by_joint, is_well_formed_state, subscribe_states
 from ..common.messages import one_line, stack_joint_states, State, values_of
 from ..common.runtime import ConfiguredNode, LATCHED, LATCHED_HISTORY, STEADY
-from ..excitation.watchdog import expand_per_joint
 
 # How often joint states are taken [s], what is kept of them, and of messages and sessions.
 POLL_PERIOD, ROWS, MESSAGES, SESSIONS = 0.1, 600, 50, 50
@@ -109,10 +109,11 @@ class Live(ConfiguredNode):
 
         robot = build_robot(message.data, self.configuration.robot)
         settings, efforts = self.configuration.excitation, robot.largest_efforts
-        allowed = expand_per_joint(settings.tracking_error, robot.joints, 'tracking_error')
+        name = 'excitation.tracking_error'
+        allowed = expand_per_joint(settings.tracking_error, len(robot.joints), name)
         efforts = np.where(np.isfinite(efforts), settings.effort_share * efforts, 0.0)
-        units = [('m', 'N') if slides else ('rad', 'N·m') for slides in robot.prismatic]
         bounds = [*zip(map(float, allowed), map(float, efforts), strict=True)]
+        units = [*robot.units.values()]
         page = live_page(robot.name or 'robot', robot.joints, units, bounds, ACTIONS)
         with self._lock:
             self._robot, self._page = robot, page

@@ -11,7 +11,7 @@ from robotid_ros.core.model.settings import CoupledMotorSettings
 from robotid_ros.core.monitoring.change_tests import (
     ChangeTests,
     Evidence,
-    follow,
+    followed_parameters,
     FRICTION,
     ParameterGroup,
 )
@@ -82,7 +82,7 @@ def test_drives_offsets_and_the_load_are_followed():
     friction = {'default': ('viscous', 'coulomb', 'offset'), 'j2': ('stiction', 'spring')}
     wrist = {'wrist': CoupledMotorSettings(ratios=(0.0, 1.0, 1.0))}
     robot = build_robot(URDF, RobotSettings(friction=friction, couplings=wrist))
-    followed = follow(robot, robot.prior + 0.1)
+    followed = followed_parameters(robot, robot.prior + 0.1)
     names = {
         (group.kind, group.name): [followed.names[k] for k in group.members]
         for group in followed.groups
@@ -102,7 +102,7 @@ def test_drives_offsets_and_the_load_are_followed():
 
 
 def test_a_change_of_the_scale_is_a_share_of_ordinary_torque(robot, truth):
-    followed = follow(robot, truth)
+    followed = followed_parameters(robot, truth)
     rng = np.random.default_rng(3)
     # A fifth of the limits of speed, 10 rad/s.
     q, dq = rng.uniform(-3.0, 3.0, (2000, 3)), rng.uniform(-2.0, 2.0, (2000, 3))

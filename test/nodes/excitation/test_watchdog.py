@@ -6,17 +6,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from robotid_ros.core.arrays import expand_per_joint
 from robotid_ros.exceptions import ConfigurationError, RobotStateError, TrackingError
 from robotid_ros.node_settings import ExcitationNodeSettings
 from robotid_ros.nodes.common.controller import MAX_PAUSE
 from robotid_ros.nodes.common.messages import is_well_formed, stack_joint_states
 from robotid_ros.nodes.excitation.supervisor import check_states
-from robotid_ros.nodes.excitation.watchdog import (
-    describe_gap,
-    describe_violation,
-    expand_per_joint,
-    Watchdog,
-)
+from robotid_ros.nodes.excitation.watchdog import describe_gap, describe_violation, Watchdog
 
 JOINTS = ('a', 'b')
 SETTINGS = ExcitationNodeSettings(effort_time=0.02, effort_share=0.9, stale_after=0.25)
@@ -295,10 +291,10 @@ def test_a_joint_beyond_its_limits_is_named_with_these_limits():
 
 
 def test_one_tolerance_or_one_per_joint():
-    assert expand_per_joint((0.1,), JOINTS, 'x').tolist() == [0.1, 0.1]
-    assert expand_per_joint((0.1, 0.2), JOINTS, 'x').tolist() == [0.1, 0.2]
-    with pytest.raises(ConfigurationError, match='tracking_error'):
-        expand_per_joint((0.1, 0.2, 0.3), JOINTS, 'tracking_error')
+    assert expand_per_joint((0.1,), 2, 'x').tolist() == [0.1, 0.1]
+    assert expand_per_joint((0.1, 0.2), 2, 'x').tolist() == [0.1, 0.2]
+    with pytest.raises(ConfigurationError, match=r'excitation\.tracking_error'):
+        watchdog(tracking=(0.1, 0.2, 0.3))
 
 
 def look_at_speed(dog, factor, since, until):
