@@ -54,7 +54,8 @@ class FilteredStates:
     Drivers without sensors report NaN or 0: efforts count once one was another number, until the
     filter starts anew: after a silence longer than `max_gap` [s], or a clock that was set back by
     more. Samples with NaN in what counts are passed over. The drive gains (n,) are torque or force
-    per unit of published effort, the cut-off is the filter's [Hz].
+    per unit of published effort, or of another signal in its place; the cut-off is the filter's
+    [Hz].
     """
 
     def __init__(self, drive_gain: Array, cutoff: float, max_gap: float):
@@ -72,13 +73,13 @@ class FilteredStates:
     def motion(self) -> Array:
         """Filtered positions and their two derivatives, (3, n)."""
         assert self._filter is not None
-        return self._filter.state[:, : len(self._drive_gain)]
+        return self._filter.state[:, : -len(self._drive_gain)]
 
     @property
     def effort(self) -> Array:
         """Filtered efforts (n,) [N·m or N]."""
         assert self._filter is not None
-        return self._filter.state[0, len(self._drive_gain) :]
+        return self._filter.state[0, -len(self._drive_gain) :]
 
     def take(self, stamp: int, position: Array, effort: Array) -> float | None:
         """

@@ -7,7 +7,7 @@ the scaled ones of Universal Robots. Whoever adds another kind of controller doe
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 import math
 from typing import Any
 import uuid
@@ -126,6 +126,12 @@ class ControllerDescription(Controller):
         found = {k: list(v) if isinstance(v, tuple) else v for k, v in vars(self).items()}
         del found['values']
         return found
+
+
+def fields_among(parameters: Mapping[str, Any], kind: type, prefix: str) -> dict[str, Any]:
+    """Return parameters below a prefix that are fields of a dataclass, by their names."""
+    found = {each.name: parameters.get(f'{prefix}.{each.name}') for each in fields(kind)}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def check_controller(controller: ControllerDescription, robot: Robot) -> None:

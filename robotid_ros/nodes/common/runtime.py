@@ -128,6 +128,11 @@ class ConfiguredNode(Node):
         """Let work in progress end in good order; the executor still spins meanwhile."""
 
 
+def full_name(node: str, namespace: str) -> str:
+    """Return the full name of a node."""
+    return f'{namespace}/{node}'.replace('//', '/')
+
+
 def publish_diagnostics(node: Node, task: str, current: Callable[[], DiagnosticStatus]) -> None:
     """Publish a status `<node>: <task>` on `/diagnostics` once a second, as REP 107 asks for."""
     name = f'{node.get_fully_qualified_name().lstrip("/")}: {task}'

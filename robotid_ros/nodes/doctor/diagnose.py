@@ -13,7 +13,12 @@ from ...core.setup.robot_setup import KnownFacts
 from ...exceptions import ControllerError, ModelError
 from ...files.export.gazebo import friction_factors
 from ...simulation_settings import GainSettings
-from ..common.controller import check_controller, ControllerDescription, unbearable_gains
+from ..common.controller import (
+    check_controller,
+    ControllerDescription,
+    fields_among,
+    unbearable_gains,
+)
 from .graph_snapshot import GraphSnapshot
 from .state_checks import described_robot, effort_findings, effort_kind, joint_state_findings
 
@@ -43,12 +48,11 @@ def known_facts(snapshot: GraphSnapshot) -> tuple[str, KnownFacts]:
             f'there are {count} robot descriptions on the graph, one is needed: start '
             'robot_state_publisher once, or name the URDF'
         )
-    gains = {joint: dict[str, Any]() for joint in controller.gains}
-    for joint, own in controller.gains.items():
-        for field in dataclasses.fields(GainSettings):
-            value = own.get(field.name, controller.values.get(f'gains.{joint}.{field.name}'))
-            if value is not None and (value != field.default or field.name in ('p', 'd')):
-                gains[joint][field.name] = value
+    usual = dataclasses.asdict(GainSettings())
+    gains = dict[str, dict[str, Any]]()
+    for joint in controller.gains:
+        given = fields_among(controller.values, GainSettings, f'gains.{joint}').items()
+        gains[joint] = {k: v for k, v in given if v != usual[k] or k in ('p', 'd')}
     facts = KnownFacts(
         joints=controller.joints,
         controller=snapshot.controller_name,

@@ -33,7 +33,7 @@ from ..common.batched_subscription import BatchedSubscription
 from ..common.controller import ControllerClient, ControllerDescription, is_gazebo, MANAGER
 from ..common.messages import is_well_formed, one_line, stack_joint_states, to_nanoseconds
 from ..common.ros_parameters import ParameterClient
-from ..common.runtime import lone_node
+from ..common.runtime import full_name, lone_node
 from ..common.waiting import answer_of, wait_until
 from ..excitation.checks import RESERVATION, RUNNING
 
@@ -275,7 +275,7 @@ class GraphListener:
     def nodes(self) -> set[str]:
         """Full names of all other nodes, but for hidden ones, such as the daemon of ros2cli."""
         known = self._node.get_node_names_and_namespaces()
-        names = {f'{space}/{n}'.replace('//', '/') for n, space in known if not n.startswith('_')}
+        names = {full_name(n, space) for n, space in known if not n.startswith('_')}
         return names - {self._node.get_fully_qualified_name()}
 
     def topic(self, name: str) -> Topic:
@@ -284,7 +284,7 @@ class GraphListener:
         ends = (
             tuple(
                 Endpoint(
-                    f'{info.node_namespace}/{info.node_name}'.replace('//', '/'),
+                    full_name(info.node_name, info.node_namespace),
                     info.qos_profile.reliability == ReliabilityPolicy.RELIABLE,
                     info.qos_profile.durability == DurabilityPolicy.TRANSIENT_LOCAL,
                 )

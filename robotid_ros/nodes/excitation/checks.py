@@ -44,7 +44,7 @@ from ..common import controller as jtc
 from ..common.batched_subscription import BatchedSubscription
 from ..common.messages import values_of
 from ..common.processes import is_alive
-from ..common.runtime import STEADY
+from ..common.runtime import full_name, STEADY
 from ..common.waiting import run_in_executor, Silence, wait_until
 from .motion_clock import MotionClock
 
@@ -293,6 +293,6 @@ class OtherClients:
     def publishers(self, topic: str) -> str:
         """Name the nodes that publish a topic."""
         infos = self._node.get_publishers_info_by_topic(topic)
-        names = {f'{i.node_namespace}/{i.node_name}'.replace('//', '/') for i in infos}
+        names = {full_name(info.node_name, info.node_namespace) for info in infos}
         # A session that shares this node's name remains.
         return ', '.join(sorted(names - {self._node.get_fully_qualified_name()} or names))

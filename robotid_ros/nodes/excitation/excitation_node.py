@@ -120,22 +120,20 @@ class Excitation(WorkerNode):
 
     def _run_design(self, accept: Accept) -> tuple[State, str]:
         self._design.plan = None
-        urdf = self.wait_for_urdf()
-        self._design.build(urdf)
+        self._design.build()
         accept()
-        plan = self._design.find() or self._design.make(urdf)
+        plan = self._design.find() or self._design.make()
         return State.IDLE, f"a {plan.verdict} design is in '{self._design.file}': call ~/start"
 
     def _run_rehearsal(self, accept: Accept) -> tuple[State, str]:
         """Run the session on a twin of the robot."""
-        urdf = self.wait_for_urdf()
-        robot, plan = self._design.build(urdf), self._design.find()
+        robot, plan = self._design.build(), self._design.find()
         if plan is None:
             accept()
-            plan = self._design.make(urdf)
+            plan = self._design.make()
         check_design(plan)
         accept()
-        verdict = self._rehearsals.run(self._session_context(robot), plan, urdf)
+        verdict = self._rehearsals.run(self._session_context(robot), plan, self._design.urdf)
         return State.IDLE, f'{verdict}: call ~/start'
 
     def _run_session(self, accept: Accept) -> tuple[State, str]:
@@ -143,14 +141,13 @@ class Excitation(WorkerNode):
         self._rehearsals.require(self._design.plan)
         # Checks have no state of their own.
         self._publish_session_state(State.DESIGNING, 'checking the robot', {})
-        urdf = self.wait_for_urdf()
-        robot, plan = self._design.build(urdf), self._design.find()
+        robot, plan = self._design.build(), self._design.find()
         if plan is not None:
             check_design(plan)
         # It checks the robot, accepts the request and starts the guardian.
         with closing(Session(self._session_context(robot, accept))) as session:
             if plan is None:
-                plan = self._design.make(urdf)
+                plan = self._design.make()
                 check_design(plan)
             session.run_design(plan)
         return State.DONE, 'the robot has moved through its trajectories'
@@ -164,10 +161,9 @@ class Excitation(WorkerNode):
                 'there is no validation motion to verify on: call ~/start or ~/design first, or '
                 'set excitation.trajectory; excitation.validation.kind must not be none'
             )
-        urdf = self.wait_for_urdf()
-        context = self._session_context(self._design.build(urdf), accept)
+        context = self._session_context(self._design.build(), accept)
         self._publish_session_state(State.DESIGNING, 'checking the robot', {})
-        of = plan.validation, urdf, self._design.placed
+        of = plan.validation, self._design.urdf, self._design.placed
         return State.DONE, self._verifications.run(kind, context, *of)
 
     def _on_progress(self, message: DiagnosticStatus) -> None:

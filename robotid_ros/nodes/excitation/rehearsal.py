@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 import copy
-import dataclasses
+from functools import partial
 from pathlib import Path
 import tempfile
 from typing import Any
@@ -17,7 +17,12 @@ from ...exceptions import ControllerError, RobotIdError, shortened
 from ...files.atomic import write_text
 from ...files.trajectory_file import write_design
 from ...files.yaml import dump_yaml
-from ..common.controller import check_controller, ControllerClient, ControllerDescription
+from ..common.controller import (
+    check_controller,
+    ControllerClient,
+    ControllerDescription,
+    fields_among,
+)
 from ..common.messages import one_line, State, status
 from ..common.runtime import ConfiguredNode, LATCHED
 from ..common.worker_process import ProgressCallback, run_in_process
@@ -178,17 +183,12 @@ def write_twin(
     if rate := controller.rate:
         states = given.get('state_rate', simulated.SimulationSettings.state_rate)
         simulation |= {'update_rate': rate, 'state_rate': min(states, rate)}
-
-    def said(cls: type, prefix: str) -> dict[str, Any]:
-        """Those of the controller's parameters that the simulated one has as well."""
-        names = {field.name for field in dataclasses.fields(cls)}
-        found = {key.removeprefix(prefix): value for key, value in controller.values.items()}
-        return {k: v for k, v in found.items() if k in names and v is not None}
-
+    # Those of the controller's parameters that the simulated one has as well.
+    said = partial(fields_among, controller.values)
     known = [joint for joint in joints if joint in controller.gains]
-    simulation['gains'] = {j: said(simulated.GainSettings, f'gains.{j}.') for j in known}
-    tolerances = {j: said(simulated.JointConstraintSettings, f'constraints.{j}.') for j in joints}
-    tolerances_of_all = said(simulated.ConstraintSettings, 'constraints.')
+    simulation['gains'] = {j: said(simulated.GainSettings, f'gains.{j}') for j in known}
+    tolerances = {j: said(simulated.JointConstraintSettings, f'constraints.{j}') for j in joints}
+    tolerances_of_all = said(simulated.ConstraintSettings, 'constraints')
     simulation['constraints'] = {**tolerances_of_all, 'joints': tolerances}
     content = {'/**': {'ros__parameters': _without_empty(groups)}}
     return write_text(folder / CONFIGURATION, dump_yaml(content))

@@ -30,7 +30,7 @@ from ...files.trajectory_file import dump_design, read_design, save_design
 from ...node_settings import ExcitationNodeSettings
 from ..common.batched_subscription import BatchedSubscription
 from ..common.messages import is_well_formed, log_findings, one_line, State, trajectory_message
-from ..common.runtime import ConfiguredNode, LATCHED, start_thread
+from ..common.runtime import LATCHED, start_thread, WorkerNode
 from ..common.waiting import wait_until
 from ..common.worker_process import run_in_process
 from .supervisor import PublishState
@@ -51,7 +51,7 @@ class SessionDesign:
 
     def __init__(
         self,
-        node: ConfiguredNode,
+        node: WorkerNode,
         settings: ExcitationNodeSettings,
         publish_state: PublishState,
         stop: threading.Event,
@@ -59,22 +59,22 @@ class SessionDesign:
         self._node, self._settings = node, settings
         self._publish_state, self._stop = publish_state, stop
         self.plan: Design | None = None
-        self.file = self._urdf = ''
+        self.file = self.urdf = ''
         self.placed = node.configuration.robot
         self._reference = node.create_publisher(JointTrajectory, '~/reference', LATCHED)
         self._trajectory = node.create_publisher(String, '~/trajectory', LATCHED)
 
-    def build(self, urdf: str) -> Robot:
+    def build(self) -> Robot:
         """Build the robot; joints that it does not move stand as they did for the design."""
-        self._urdf = urdf
+        self.urdf = self._node.wait_for_urdf()
         if self.plan is None:
             node, self.placed = self._node, self._node.configuration.robot
             # Who is silent does not keep a design from being made; a session asks again.
             if self.placed.joints and node.count_publishers('joint_states'):
                 with suppress(ControllerError):
                     positions = read_positions(node, self.placed.joints, self._settings.timeout)
-                    self.placed = place_locked_joints(urdf, self.placed, positions)
-        return build_robot(urdf, self.placed)
+                    self.placed = place_locked_joints(self.urdf, self.placed, positions)
+        return build_robot(self.urdf, self.placed)
 
     def find(self) -> Design | None:
         """Return the design that is there, else the one that the settings name, if they do."""
@@ -83,7 +83,7 @@ class SessionDesign:
             self._publish(read_design(self.file))
         return self.plan
 
-    def make(self, urdf: str) -> Design:
+    def make(self) -> Design:
         """Design; it is published and saved, with a page, whatever becomes of the session."""
         self._publish_state(State.DESIGNING, 'designing the trajectory', {})
         folder = Path(self._node.configuration.recorder.folder).expanduser().absolute()
@@ -92,7 +92,7 @@ class SessionDesign:
         expect_writable(folder, round(seconds * RECORDING_RATE))
         end = time.monotonic() + settings.time_limit  # the start of its process counts
         plan: Design = run_in_process(
-            *(_design_until, urdf, robot, settings, end),
+            *(_design_until, self.urdf, robot, settings, end),
             progress=self._on_progress,
             stop=self._stop,
             time_limit=settings.time_limit + GRACE,
@@ -104,13 +104,13 @@ class SessionDesign:
         log.info(f"condition number {condition:.3g}, {plan.verdict}: saved as '{self.file}'")
         log_findings(log, (*plan.notes, *plan.unchecked, *plan.shortcomings))
         configuration = dataclasses.replace(self._node.configuration, robot=robot)
-        write_page(file, plan, urdf, configuration, log)
+        write_page(file, plan, self.urdf, configuration, log)
         return plan
 
     def begin_next(self, present: Trajectory, known: str) -> Callable[[], Trajectory | None]:
         """Begin to design the next motion in a process; return what gives it, once checked."""
         log, found, begin = self._node.get_logger(), list[Trajectory](), time.monotonic()
-        job = self._urdf, self.placed, self._settings, present, known
+        job = self.urdf, self.placed, self._settings, present, known
 
         def work() -> None:
             end, limit = (begin + share * present.period for share in (NEXT_SEARCH, NEXT_LIMIT))

@@ -16,7 +16,7 @@ from std_srvs.srv import SetBool
 from ...core.arrays import Array
 from ...core.excitation.collision_scene import body_frame, BodyFrame
 from ...core.model import build_robot, Robot
-from ...core.monitoring.motion_rows import StateVariableFilter
+from ...core.monitoring.motion_rows import FilteredStates
 from ...core.payload import force_torque
 from ...core.payload.payload import payload_notes
 from ...exceptions import RecordingError, RobotIdError
@@ -49,8 +49,8 @@ class ForceTorque(WorkerNode):
         # Filtered motion (3, n) and wrench (6,), per time constant: noise hardly correlates.
         self._rows: list[tuple[Array, Array]] | None = None
         self._left: deque[Array] = deque(maxlen=round(WATCHED * self.settings.cutoff))
-        self._filter: StateVariableFilter | None = None
-        self._stamp = self._row_stamp = self._since = 0
+        self._states = self._new_filter()
+        self._row_stamp = 0
         self._wrenches: deque[tuple[int, Array]] = deque(maxlen=WAITING)
         self._drifted = ''
         self._publisher = self.create_publisher(WrenchStamped, '~/wrench_compensated', 10)
@@ -72,7 +72,7 @@ class ForceTorque(WorkerNode):
     def on_description(self, message: String) -> None:
         """Build the robot."""
         self._robot = build_robot(message.data, self.configuration.robot)
-        self._frame = self._filter = None
+        self._frame, self._states = None, self._new_filter()
 
     def _on_wrench(self, message: WrenchStamped) -> None:
         """Publish it without offsets and body, and keep it for the next joint state."""
@@ -91,13 +91,17 @@ class ForceTorque(WorkerNode):
         if self._wrenches and stamp <= self._wrenches[-1][0]:
             self._wrenches.clear()
         self._wrenches.append((stamp, wrench))
-        if self._model is not None and self._filter is not None:
+        if self._model is not None and self._states.started:
             # Where the arm is now; how it moves comes through the filter.
-            motion = np.vstack([self._position, self._filter.state[1:, : self._robot.n]])
+            motion = np.vstack([self._position, self._states.motion[1:]])
             left = self._left_of(wrench, motion).reshape(2, 3).tolist()
             force, torque = (Vector3(x=x, y=y, z=z) for x, y, z in left)
             found = Wrench(force=force, torque=torque)
             self._publisher.publish(WrenchStamped(header=message.header, wrench=found))
+
+    def _new_filter(self) -> FilteredStates:
+        """Return a filter of joint positions, with a wrench (6,) in place of efforts."""
+        return FilteredStates(np.ones(6), self.settings.cutoff, MAX_GAP)
 
     def _left_of(self, wrench: Array, motion: Array) -> Array:
         """Return a wrench (6,) without what the sensor measures anyhow on a motion (3, n)."""
@@ -118,23 +122,16 @@ class ForceTorque(WorkerNode):
         times = (np.array(stamps) - stamp) * 1e-9
         if np.abs(times).min() > MAX_DISTANCE:
             raise RecordingError(f'no wrench has a stamp within {MAX_DISTANCE} s of it')
-        around = [np.interp(0.0, times, column) for column in np.array(values).T]
-        sample = np.array([*self._position, *around])
-        dt = (stamp - self._stamp) * 1e-9
-        self._stamp = stamp
-        if self._filter is None or not 0.0 < dt < MAX_GAP:
-            self._filter = StateVariableFilter(self.settings.cutoff, sample)
-            self._since = self._row_stamp = stamp
-            return
-        self._filter.step(sample, dt)
-        period = 1.0 / self.settings.cutoff
-        if (stamp - self._row_stamp) * 1e-9 < period:
+        around = np.array([np.interp(0.0, times, column) for column in np.array(values).T])
+        step, period = self._states.take(stamp, self._position, around), 1.0 / self.settings.cutoff
+        if step == 0.0:  # anew
+            self._row_stamp = stamp
+        if step is None or (stamp - self._row_stamp) * 1e-9 < period:
             return
         self._row_stamp = stamp
         # What the filter began with is forgotten by then.
-        if (stamp - self._since) * 1e-9 > 3.0 * period:
-            state, n = self._filter.state.copy(), self._robot.n
-            motion, wrench = state[:, :n], state[0, n:]
+        if self._states.age > 3.0 * period:
+            motion, wrench = self._states.motion, self._states.effort
             if self._rows is not None and len(self._rows) < MOST_ROWS:
                 self._rows.append((motion, wrench))
             if self._model is not None:

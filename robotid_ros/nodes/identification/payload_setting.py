@@ -88,7 +88,7 @@ class _Places:
             timeout,
             what=f"there is no service '{lacking}': start its node, or name the service",
         )
-        check_at_rest(node, timeout)
+        check_joints_at_rest(node, timeout)
 
     def body(self) -> Array | None:
         """Return what the driver says is set, None where it does not."""
@@ -152,7 +152,7 @@ class _Places:
             )
 
 
-def check_at_rest(node: Node, timeout: float) -> None:
+def check_joints_at_rest(node: Node, timeout: float) -> None:
     """Watch joint states for a moment; where a joint moves, or there are none, ControllerError."""
     seen: dict[str, list[float]] = {}
     end = time.monotonic() + timeout

@@ -33,7 +33,6 @@ class Recorder(WorkerNode):
     def __init__(self, **options: Any):
         super().__init__('recorder', ('robot', 'recorder'), **options)
         self.settings: RecorderSettings = self.configuration.recorder
-        self.recording = False
         self._loop: BagWriterLoop | None = None
         excitation = self.configuration.excitation
         self._controller = ControllerClient(self, excitation.controller, excitation.timeout)
@@ -54,6 +53,11 @@ class Recorder(WorkerNode):
         self.create_subscription(String, 'excitation/trajectory', self._on_trajectory, LATCHED)
         serve(self, 'record', self._on_record, kind=SetBool)
         self.publish_state('idle', 'waiting for a session')
+
+    @property
+    def recording(self) -> bool:
+        """Whether a bag is open."""
+        return self._writing[0] in ('opening', 'recording', 'closing')
 
     def close(self) -> None:
         """End the recording; the bag is whole."""
@@ -121,7 +125,6 @@ class Recorder(WorkerNode):
             return self._fail(error, Path(self.settings.folder, name).expanduser())
         if state is not None:
             self._loop.hear(state)
-        self.recording = True
         path = str(self._loop.path)
         # What an earlier recording came to, such as a failure, is not this one's.
         self._change('opening', f"opening '{path}'", str(self._loop.path.absolute()))
@@ -177,9 +180,8 @@ class Recorder(WorkerNode):
         sentence = f"recorded '{path}'" + (f', cut: {loop.reason}' if loop.reason else '')
         # The node may have been destroyed meanwhile.
         with contextlib.suppress(InvalidHandle, RCLError):
-            self._change('idle', sentence)
             # Before the state is published: a client that reads it may start the next one.
-            self.recording = False
+            self._change('idle', sentence)
             self.publish_state('closed', sentence, {'path': path, **loop.counts})
             if not (loop.started_by_session and self._verification):
                 self._bag.publish(String(data=path))
@@ -190,7 +192,6 @@ class Recorder(WorkerNode):
         sentence, where = f"'{path}' is not recorded: {one_line(error)}", str(path.absolute())
         with contextlib.suppress(InvalidHandle, RCLError):
             self._change('failed', sentence, where)
-            self.recording = False
             self.publish_state('failed', sentence, {'path': where})
         self.get_logger().error(sentence)
         return sentence

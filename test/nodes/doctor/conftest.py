@@ -83,7 +83,15 @@ def controller(**changes) -> ControllerDescription:
         'state_interfaces': ('position', 'velocity'),
         'rate': 500.0,
         'gains': {joint: {'p': 100.0, 'd': 1.0} for joint in JOINTS},
-        'values': {f'constraints.{joint}.trajectory': 0.1 for joint in JOINTS},
+        'values': {
+            f'{group}.{joint}.{name}': value
+            for joint in JOINTS
+            for group, name, value in (
+                ('constraints', 'trajectory', 0.1),
+                ('gains', 'p', 100.0),
+                ('gains', 'd', 1.0),
+            )
+        },
     }
     return ControllerDescription(**fields | changes)
 
