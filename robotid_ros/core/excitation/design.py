@@ -70,10 +70,25 @@ class Search:
         """Search as the settings say; one feasible point is found anyhow."""
         settings = self.problem.settings
         seeds = np.random.SeedSequence(settings.seed).spawn(settings.starts)
+        leader: Array | None = None
         try:
+            self._sharpen(*STAGES[0])
             for number, seed in enumerate(seeds):
                 self._phase = f'start {number + 1} of {settings.starts}'
-                self._descend(np.random.default_rng(seed), settings.iterations)
+                now = time.monotonic()
+                # A start takes as long as each of the other stages, for which time must be left.
+                if number and now + len(STAGES) * (now - self._begin) / number > self._end:
+                    self.stopped = True
+                    break
+                x = self._descend(self._draw(np.random.default_rng(seed)))
+                if self.keep_if_best(x) or leader is None:
+                    leader = x
+            # Who leads after the first stage nearly always wins: no other start is refined.
+            self._phase = 'refining the best'
+            for stage in STAGES[1:]:
+                self._sharpen(*stage)
+                leader = self._descend(leader)
+                self.keep_if_best(leader)
         except (SearchStopped, KeyboardInterrupt):
             self.stopped = True
             if self._latest is not None:
@@ -81,32 +96,37 @@ class Search:
             if self.best is None:
                 self.keep_if_best(self.problem.random_point(np.random.default_rng(seeds[0])))
 
-    def _descend(self, rng: np.random.Generator, iterations: int) -> None:
-        """Minimise by L-BFGS from the best of some random points, in all stages together."""
+    def _sharpen(self, sharpness: float, weight: float) -> None:
+        self.problem.sharpness, self.problem.weight = sharpness, weight
+
+    def _draw(self, rng: np.random.Generator) -> Array:
+        """Return the best of some random points."""
+        drawn = [*self._given, *(self.problem.random_point(rng) for _ in range(DRAWN_POINTS))]
+        self.keep_if_best(drawn[0])
+        return min(drawn, key=lambda point: self._evaluate(point)[0])
+
+    def _descend(self, x: Array) -> Array:
+        """Minimise by L-BFGS for a stage; return where it ends."""
         from scipy.optimize import minimize
 
-        problem, steps = self.problem, max(1, iterations // len(STAGES))
+        steps = max(1, self.problem.settings.iterations // len(STAGES))
         options = {'maxiter': steps, 'maxfun': 2 * steps, 'maxcor': MEMORY, 'ftol': 1e-9}
         how = {'method': 'L-BFGS-B', 'callback': self._on_iteration, 'options': options}
-        problem.sharpness, problem.weight = STAGES[0]
-        drawn = [*self._given, *(problem.random_point(rng) for _ in range(DRAWN_POINTS))]
-        self.keep_if_best(drawn[0])
-        x = min(drawn, key=lambda point: self._evaluate(point)[0])
-        for problem.sharpness, problem.weight in STAGES:
-            x = minimize(self._evaluate, x, jac=True, **how).x
-            self.keep_if_best(x)
+        return minimize(self._evaluate, x, jac=True, **how).x
 
-    def keep_if_best(self, x: Array) -> None:
-        """Make a point feasible and keep it if it is the best so far."""
+    def keep_if_best(self, x: Array) -> bool:
+        """Make a point feasible and keep it if it is the best so far; return whether it is."""
         self._latest = None
         # Shrinking a motion worsens it: what is no better unshrunk is not worth the repair.
         if self.best is not None and self.problem.objective(x) >= self.objective:
-            return
+            return False
         repaired = self.problem.feasible(x)
         objective = self.problem.objective(repaired)
-        if objective < self.objective:
-            self.best, self.objective = repaired, objective
-            self.history.append((self.evaluations, self.problem.criterion.report(objective)))
+        if not objective < self.objective:  # nor is it NaN
+            return False
+        self.best, self.objective = repaired, objective
+        self.history.append((self.evaluations, self.problem.criterion.report(objective)))
+        return True
 
     def _on_iteration(self, x: Array) -> None:
         """Keep the solver's point, report progress, and stop when asked to."""
@@ -115,7 +135,8 @@ class Search:
         if self.progress:
             best = self.problem.criterion.report(self.objective) if self.best is not None else None
             elapsed, longest = time.monotonic() - self._begin, self._end - self._begin
-            budget = self.problem.settings.starts * self.problem.settings.iterations
+            settings = self.problem.settings
+            budget = (settings.starts + len(STAGES) - 1) * settings.iterations / len(STAGES)
             share = elapsed / longest if longest > 0.0 else 1.0
             done = min(1.0, max(self._iterations / budget, share))
             if self.progress(Progress(elapsed, self.evaluations, best, self._phase, done)):

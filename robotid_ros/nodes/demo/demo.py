@@ -221,10 +221,9 @@ class Demo(contextlib.ExitStack):
         # So many share a processor that the search for the motion gets a part.
         busy = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
         # A busy machine may hold up the simulated robot; that is no reason to stop it.
-        patient = {'excitation.stale_after': 1.0}
+        patient = {'excitation.stale_after': 1.0, 'excitation.timeout': 30.0}
         simulated = {
             **patient,
-            'excitation.timeout': 30.0,
             'excitation.time_limit': min(busy, MOST_BUSY) * settings.time_limit,
             # Nothing real moves on this domain.
             'excitation.accept_unchecked': UNCHECKED,

@@ -145,7 +145,7 @@ class Recovery(NamedTuple):
     def __str__(self) -> str:
         return (
             f'{self.inside} of {self.known} true base parameters lie within ±3σ; the largest '
-            f'validation residual is {100 * self.residual:.2f} %, rest left out'
+            f'validation residual in motion is {100 * self.residual:.2f} %'
         )
 
 
