@@ -96,10 +96,11 @@ def run(args: argparse.Namespace) -> shared.Outcome:
         progress.plan(SERVO_STEPS)
     progress.step('reading')
     from ..core.identification_settings import METHODS
+    from ..files.atomic import beside_recording
     from ..files.identification_input import open_input, split_all
     from ..files.results import RESULT_FILES, SERVO_FILES
 
-    folder = Path(args.output or shared.default_output(args.bag[0], 'identified'))
+    folder = Path(args.output or beside_recording(args.bag[0], 'identified'))
     files = SERVO_FILES if commanded else RESULT_FILES
     shared.expect_new([folder / name for name in files], args.force)
     options = shared.read_command_options(args) if commanded else shared.read_options(args)

@@ -67,9 +67,10 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     args.progress.step('reading')
     from ..core.parameters.carried_body import CENTRAL, CENTRAL_UNITS
     from ..core.payload.payload import obstacle, payload_from_recordings
+    from ..files.atomic import beside_recording
     from ..files.export.payload import determined, maker_lines, open_payload, write_payload
 
-    output = Path(args.output or shared.default_output(args.loaded, 'payload.yaml'))
+    output = Path(args.output or beside_recording(args.loaded, 'payload.yaml'))
     shared.expect_new([output], args.force)
     robot, options = shared.description(args), shared.read_options(args)
     logs = args.empty, args.loaded, args.frame, args.config

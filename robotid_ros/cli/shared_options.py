@@ -151,13 +151,6 @@ def page_written(
         return {'warning': str(error)}
 
 
-def default_output(bag: str, suffix: str) -> Path:
-    """Path beside a recording: its name without an ending, and a suffix."""
-    path = Path(bag).absolute()
-    name = path.stem if path.is_file() else path.name
-    return path.with_name(f'{name}_{suffix}' if suffix else name)
-
-
 def expect_new(paths: Iterable[Path], force: bool) -> None:
     """Check, before the work, that files can be written, and replace none unless asked to."""
     from ..files.atomic import expect_writable
@@ -236,9 +229,11 @@ def in_memory(recording: 'AnyRecording') -> 'Recording':
 
 def page_of_log(results: str, kind: str, bag: str, output: str | None) -> Path:
     """Return where a page on a log goes: `output`, else beside the results."""
+    from ..files.atomic import beside_recording
     from ..files.results import results_folder
 
-    return Path(output or results_folder(results) / f'{kind}_{default_output(bag, "").name}.html')
+    name = f'{kind}_{beside_recording(bag, "").name}.html'
+    return Path(output or results_folder(results) / name)
 
 
 def above_zero(text: str) -> float:

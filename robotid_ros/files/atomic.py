@@ -1,6 +1,6 @@
 """Atomic files: written under another name in the same folder, then renamed."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 import contextlib
 import errno
 import itertools
@@ -97,6 +97,19 @@ def make_new_folder(path: str | Path) -> Path:
                 folder.mkdir()
                 break
     return folder
+
+
+def beside_recording(recording: str | Path, ending: str) -> Path:
+    """Return a path beside a recording: its name, without a suffix, and an ending."""
+    path = Path(recording).absolute()
+    name = path.stem if path.is_file() else path.name
+    return path.with_name(f'{name}_{ending}' if ending else name)
+
+
+def is_below(path: Path, folders: Iterable[str | Path]) -> bool:
+    """Whether a path, which is resolved, is below one of these folders, links followed."""
+    allowed = (Path(folder).expanduser().resolve() for folder in folders)
+    return any(folder in path.parents for folder in allowed)
 
 
 def new_names(path: Path) -> Iterator[Path]:

@@ -15,7 +15,7 @@ import numpy as np
 from ..core.findings import CODES, Finding, render as text_of
 from ..core.regression.estimate import random_effects
 from ..exceptions import FileError
-from ..files.atomic import write_text
+from ..files.atomic import beside_recording, write_text
 from ..files.report.drawing import finish, LINES, NEUTRAL, new_plot, Plots
 from ..files.report.page import render
 from ..files.results import REPORT
@@ -103,8 +103,7 @@ def _sessions(own: Sequence[Row], folder: Path) -> Iterator[dict[str, Any]]:
     """Yield the sessions of a robot, with the report of each, or the command that writes it."""
     for each in sorted(own, key=lambda row: (row['time'] is None, row['time'] or 0)):
         source = Path(each['source'])
-        name = source.stem if source.is_file() else source.name
-        report = source.absolute().with_name(f'{name}_identified') / REPORT
+        report = beside_recording(source, 'identified') / REPORT
         joints = [joint for joint in each['joints'] or () if joint['residual'] is not None]
         worst = max(joints, key=lambda joint: joint['residual'], default=None)
         yield {

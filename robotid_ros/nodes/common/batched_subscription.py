@@ -33,6 +33,14 @@ class SerializedMessage(NamedTuple):
     published: int
 
 
+def decode(data: bytes, message_type: type) -> Any | None:
+    """Return a message, None of data that do not follow its type."""
+    try:
+        return deserialize_message(data, message_type)
+    except Exception:  # the middleware raises whatever the bytes lead to
+        return None
+
+
 class _NeverExecutedGroup(ReentrantCallbackGroup):
     """Keeps an executor from waiting for a subscription."""
 
@@ -111,10 +119,7 @@ class BatchedSubscription:
 
     def decode(self, sample: SerializedMessage) -> Any | None:
         """Return a message, None of one that does not follow its type."""
-        try:
-            return deserialize_message(sample.data, self.message_type)
-        except Exception:  # the middleware raises whatever the bytes lead to
-            return None
+        return decode(sample.data, self.message_type)
 
     def wait_for_latest(
         self, timeout: float, what: str, is_usable: Callable[[Any], bool] = lambda _: True

@@ -1,7 +1,5 @@
 """What was said during a motion, and what a model makes of it: seconds for another process."""
 
-from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -10,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 import pinocchio
-from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
 from ...core.arrays import Array
@@ -26,6 +23,7 @@ from ...exceptions import FileError, RobotStateError
 from ...files.formats.joint_table import JointTable
 from ...files.results import chosen_settings, read_results, Results, URDF
 from ...files.verification import EffortRow
+from ..common.batched_subscription import decode
 from ..common.controller import by_joint, ControllerDescription, is_well_formed_state, STATE_TYPE
 from ..common.messages import stack_joint_states, stamps_to_nanoseconds
 
@@ -82,12 +80,13 @@ class MotionLog:
 
     @cached_property
     def _states(self) -> list[Any]:
-        states = _decode(self.states, STATE_TYPE)
-        return [m for m in states if is_well_formed_state(m, self.joints)]
+        states = (decode(data, STATE_TYPE) for data in self.states)
+        return [m for m in states if m is not None and is_well_formed_state(m, self.joints)]
 
     @cached_property
     def _measured(self) -> JointTable:
-        return stack_joint_states(_decode(self.joint_states, JointState), self.joints)
+        states = (decode(data, JointState) for data in self.joint_states)
+        return stack_joint_states([m for m in states if m is not None], self.joints)
 
     def _samples(self) -> tuple[NDArray[np.int64], Array, Array]:
         """Stamps, positions, efforts: commanded ones where joint states hold none."""
@@ -100,14 +99,6 @@ class MotionLog:
                 position, effort = np.array(columns)
                 return stamps_to_nanoseconds(messages), position, effort
         return measured.stamp, measured.position, measured.effort
-
-
-def _decode(messages: Sequence[bytes], message_type: type) -> list[Any]:
-    decoded = []
-    for data in messages:
-        with suppress(Exception):  # the middleware raises whatever the bytes lead to
-            decoded.append(deserialize_message(data, message_type))
-    return decoded
 
 
 class VerifiedModel(NamedTuple):

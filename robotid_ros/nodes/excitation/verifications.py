@@ -30,6 +30,7 @@ from ...exceptions import (
     TrajectoryError,
 )
 from ...files import verification as record
+from ...files.atomic import is_below
 from ...files.configuration import Configuration
 from ..common.controller import ControllerClient
 from ..common.messages import State, status, status_array, values_of
@@ -352,8 +353,7 @@ def find_results(configured: str, told: str, folders: Sequence[str]) -> Path:
             'excitation.verification.results'
         )
     path = Path(told).resolve()
-    allowed = [Path(folder).expanduser().resolve() for folder in folders if folder]
-    if not any(folder in path.parents for folder in allowed):
+    if not is_below(path, filter(None, folders)):
         raise ControllerError(
             "the identification's results are in none of recorder.folder, identification.folders "
             'and identification.output_dir of this node: name them in '

@@ -23,7 +23,7 @@ from ...core.replay.replay_problem import reference_on_grid
 from ...core.signals.recording import Recording
 from ...core.verification.gains import GainProposal, loop_delay, propose_gains, smallest_step
 from ...exceptions import RecordingError, RobotIdError
-from ...files.atomic import make_new_folder
+from ...files.atomic import beside_recording, make_new_folder
 from ...files.collect_results import save
 from ...files.configuration import Configuration
 from ...files.export.identified_urdf import identified_urdf
@@ -75,10 +75,8 @@ def identify_bag(
     progress(f'identifying {robot.name}')
     found = identify(exciting, robot, settings, validating, progress)
     # A recording may be identified again: what was found before stays.
-    path = Path(bag)
-    name = f'{path.stem if path.is_file() else path.name}_identified'
-    output = settings.output_dir
-    folder = make_new_folder(Path(output) / name if output else path.with_name(name))
+    path, output = beside_recording(bag, 'identified'), settings.output_dir
+    folder = make_new_folder(Path(output) / path.name if output else path)
     progress(f"writing '{folder}'")
     results = save(found, exciting, folder, values, shlex.join(['robotid', 'identify', bag]))
     # With the friction that was chosen; what is live goes without springs.

@@ -16,6 +16,7 @@ from std_msgs.msg import String
 from ...core.model import build_robot, Robot
 from ...core.verification.gains import GainProposal
 from ...exceptions import RecordingError, RobotIdError
+from ...files.atomic import is_below
 from ...node_settings import IdentificationNodeSettings
 from ..common import runtime
 from ..common.batched_subscription import BatchedSubscription
@@ -219,14 +220,13 @@ class IdentificationNode(WorkerNode):
 
 def find_bag(name: str, folders: Sequence[str]) -> Path:
     """Find a recording that anybody may have named, below these folders, links followed."""
-    allowed = [Path(folder).expanduser().resolve() for folder in folders]
     shown = ''.join(c if c.isprintable() else '?' for c in name[:MAX_SHOWN])
     try:
         path = Path(name).resolve(strict=True)
     except (OSError, ValueError, RuntimeError) as error:
         raise RecordingError(f"there is no recording at '{shown}'") from error
-    if not any(folder in path.parents for folder in allowed):
-        known = ' or '.join(f"'{folder}'" for folder in allowed)
+    if not is_below(path, folders):
+        known = ' or '.join(f"'{Path(folder).expanduser().resolve()}'" for folder in folders)
         raise RecordingError(
             f"'{shown}' is not below {known}, nothing was read or written: set recorder.folder "
             'alike in both nodes, or add its folder to identification.folders'

@@ -13,7 +13,7 @@ from std_msgs.msg import Header
 
 from ...core.findings import Finding
 from ...exceptions import ConfigurationError, RecordingError
-from ...files.atomic import new_names
+from ...files.atomic import beside_recording, new_names
 from ...files.configuration import Configuration, read_urdf
 from ..common.messages import log_findings
 from ..common.runtime import LATCHED, WorkerNode
@@ -64,8 +64,7 @@ def identify_payload_bag(
     payload, findings = payload_from_recordings(
         given.empty, given.loaded, given.robot, given.settings, progress, given.frame.name
     )
-    path = Path(loaded)
-    file = path.with_name(f'{path.stem if path.is_file() else path.name}_payload.yaml')
+    file = beside_recording(loaded, 'payload.yaml')
     file = Path(settings.output_dir) / file.name if settings.output_dir else file
     # What was identified before stays.
     file = next(name for name in new_names(file) if not name.exists())
