@@ -16,8 +16,9 @@ Every check of a moving robot: what is watched, its bound, and by which class.
 | recorder's heartbeat, every 0.1 s | 0.5 s, 2 s if its process lives | `RecorderWatch` |
 | sessions, goals and commands of others | none | `OtherClients` |
 
-A check raises `RobotStateError`, `ControllerError` or `RecordingError`, and the supervisor stops
-the robot (`supervisor.py`). That the supervisor itself lives is the guardian's matter.
+The first three classes are in `watchdog.py`. A check raises `RobotStateError`, `ControllerError`
+or `RecordingError`, and the supervisor stops the robot (`supervisor.py`). That the supervisor
+itself lives is the guardian's matter.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

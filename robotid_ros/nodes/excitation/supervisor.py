@@ -41,7 +41,7 @@ from ..common.waiting import result_of, Silence, wait_until
 from . import checks
 from .guardian import Guardian
 from .motion_clock import course_of, MotionClock, MOVED
-from .watchdog import CHECK_POSITION, describe_gap, describe_violation, Watchdog
+from .watchdog import CHECK_POSITION, check_states, describe_gap, describe_violation, Watchdog
 
 POLL_PERIOD = 0.01  # from one check of a moving robot to the next [s]: well below `stale_after`
 PROGRESS_PERIOD = 0.5  # from one publication of progress to the next [s]
@@ -485,46 +485,3 @@ class Supervisor:
             for k in np.flatnonzero(~np.isfinite(held)):
                 return self._joints[k]
         return ''
-
-
-def check_states(
-    streams: Sequence[BatchedSubscription], robot: Robot, settings: ExcitationNodeSettings
-) -> Watchdog:
-    """
-    Check that states flow, are complete and inside the limits; return what watches them then.
-
-    Where joint states report no efforts, or exactly 0 while others are commanded, those count for
-    it.
-    """
-    states, controller_states = streams
-    state = states.wait_for_latest(
-        settings.timeout,
-        f"no joint states on '{states.topic}': start the joint_state_broadcaster",
-        # Others may publish theirs.
-        lambda m: is_well_formed(m) and not set(robot.joints).isdisjoint(m.name),
-    )
-    if missing := [joint for joint in robot.joints if joint not in state.name]:
-        raise RobotStateError(f'the joint states lack {", ".join(missing)}: broadcast every joint')
-    if len(state.position) != len(state.name):
-        raise RobotStateError(
-            'the joint states hold no position: give the joint_state_broadcaster the position '
-            'interfaces'
-        )
-    inactive = f"nothing on '{controller_states.topic}': activate the controller"
-    message = controller_states.wait_for_latest(settings.timeout, inactive)
-    measured = stack_joint_states([state], robot.joints)
-    # A driver that has no sensors may publish zeros.
-    commanded, sensed = (np.nan_to_num(x).any() for x in (message.output.effort, measured.effort))
-    reported = bool(sensed or not (np.isnan(measured.effort).all() or commanded))
-    now = time.monotonic()
-    watchdog = Watchdog(robot, settings, now, effort_reported=reported)
-    watchdog.check_joint_states(measured, now)
-    watchdog.check_locked([state])
-    jtc.SpeedScaling().check(message, now, max_pause=0.0)
-    if not reported and len(message.output.effort) != len(message.joint_names):
-        raise RobotStateError(
-            'the joint states hold no effort and the controller publishes no commanded ones, so '
-            'nothing tells the torques: give the joint_state_broadcaster the effort interfaces; '
-            f'where the controller commands efforts, {jtc.NO_COMMANDS}'
-        )
-    return watchdog

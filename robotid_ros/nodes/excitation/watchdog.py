@@ -8,6 +8,7 @@ of the checks raises.
 from collections.abc import Sequence
 import itertools
 import math
+import time
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,8 @@ from ...exceptions import RobotStateError, SensorError, SilentRobotError, Tracki
 from ...files.formats.joint_table import JointTable
 from ...node_settings import ExcitationNodeSettings
 from ..common import controller as jtc
-from ..common.messages import stamps_to_nanoseconds
+from ..common.batched_subscription import BatchedSubscription
+from ..common.messages import is_well_formed, stack_joint_states, stamps_to_nanoseconds
 from ..common.waiting import Silence
 
 # A joint cannot move this far at bitwise constant effort [rad or m]: noise and friction change the
@@ -366,3 +368,46 @@ def describe_gap(states: Sequence[Any]) -> str:
         return ''
     gap = f'a gap of {steps.max():.2g} s'
     return f"; the controller's states have {gap}: what holds up its cycles?"
+
+
+def check_states(
+    streams: Sequence[BatchedSubscription], robot: Robot, settings: ExcitationNodeSettings
+) -> Watchdog:
+    """
+    Check that states flow, are complete and inside the limits; return what watches them then.
+
+    Where joint states report no efforts, or exactly 0 while others are commanded, those count for
+    it.
+    """
+    states, controller_states = streams
+    state = states.wait_for_latest(
+        settings.timeout,
+        f"no joint states on '{states.topic}': start the joint_state_broadcaster",
+        # Others may publish theirs.
+        lambda m: is_well_formed(m) and not set(robot.joints).isdisjoint(m.name),
+    )
+    if missing := [joint for joint in robot.joints if joint not in state.name]:
+        raise RobotStateError(f'the joint states lack {", ".join(missing)}: broadcast every joint')
+    if len(state.position) != len(state.name):
+        raise RobotStateError(
+            'the joint states hold no position: give the joint_state_broadcaster the position '
+            'interfaces'
+        )
+    inactive = f"nothing on '{controller_states.topic}': activate the controller"
+    message = controller_states.wait_for_latest(settings.timeout, inactive)
+    measured = stack_joint_states([state], robot.joints)
+    # A driver that has no sensors may publish zeros.
+    commanded, sensed = (np.nan_to_num(x).any() for x in (message.output.effort, measured.effort))
+    reported = bool(sensed or not (np.isnan(measured.effort).all() or commanded))
+    now = time.monotonic()
+    watchdog = Watchdog(robot, settings, now, effort_reported=reported)
+    watchdog.check_joint_states(measured, now)
+    watchdog.check_locked([state])
+    jtc.SpeedScaling().check(message, now, max_pause=0.0)
+    if not reported and len(message.output.effort) != len(message.joint_names):
+        raise RobotStateError(
+            'the joint states hold no effort and the controller publishes no commanded ones, so '
+            'nothing tells the torques: give the joint_state_broadcaster the effort interfaces; '
+            f'where the controller commands efforts, {jtc.NO_COMMANDS}'
+        )
+    return watchdog

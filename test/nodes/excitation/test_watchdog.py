@@ -11,8 +11,12 @@ from robotid_ros.exceptions import ConfigurationError, RobotStateError, Tracking
 from robotid_ros.node_settings import ExcitationNodeSettings
 from robotid_ros.nodes.common.controller import MAX_PAUSE
 from robotid_ros.nodes.common.messages import is_well_formed, stack_joint_states
-from robotid_ros.nodes.excitation.supervisor import check_states
-from robotid_ros.nodes.excitation.watchdog import describe_gap, describe_violation, Watchdog
+from robotid_ros.nodes.excitation.watchdog import (
+    check_states,
+    describe_gap,
+    describe_violation,
+    Watchdog,
+)
 
 JOINTS = ('a', 'b')
 SETTINGS = ExcitationNodeSettings(effort_time=0.02, effort_share=0.9, stale_after=0.25)
