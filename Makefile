@@ -94,4 +94,4 @@ colcon: venv
 	@bash .ci/colcon.sh $(VENV)
 
 clean:
-	rm -rf $(VENV) $(OLDEST) $(DOCS) .venv-colcon build/site .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf $(VENV) $(OLDEST) $(DOCS) .venv-colcon build/site .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info demo

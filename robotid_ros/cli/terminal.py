@@ -35,6 +35,7 @@ BAR_WIDTH = 24
 FIRST_LINE, NEXT_LINE = 2.0, 10.0
 # Of a step whose iterations nobody can count, each leaves so much of what was left.
 LEFT_BY_ITERATION = 0.7
+COMMAND = re.compile(r'(?<=: )robotid [^:]*$')  # which a paragraph ends with
 # What a terminal acts upon, and what cannot be encoded.
 _CONTROL = re.compile(
     '[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]'
@@ -114,16 +115,17 @@ def print_findings(findings: 'Iterable[Finding]', *, every: bool = True) -> None
 
 
 def wrapped(text: str, stream: TextIO, indent: int = 2) -> str:
-    """Break a paragraph into lines for a stream. No word is broken: paths can be copied."""
+    """Break a paragraph into lines for a stream. Words, and a command at its end, stay whole."""
     width = min(shutil.get_terminal_size().columns, WIDTH) if stream.isatty() else WIDTH
+    kept = COMMAND.sub(lambda found: found[0].replace(' ', '\xa0'), printable(text))
     filled = textwrap.fill(
-        printable(text).replace(' %', '\xa0%'),  # no line begins with it
+        kept.replace(' %', '\xa0%'),  # no line begins with it
         width,
         subsequent_indent=' ' * indent,
         break_long_words=False,
         break_on_hyphens=False,
     )
-    return filled.replace('\xa0%', ' %')
+    return filled.replace('\xa0', ' ')
 
 
 def print_error(text: str) -> None:

@@ -111,7 +111,7 @@ def _sessions(own: Sequence[Row], folder: Path) -> Iterator[dict[str, Any]]:
             'date': f'{each["time"]:%Y-%m-%d}' if each['time'] else '',
             'worst': f'{worst["name"]} {100 * worst["residual"]:.2g} %' if worst else '',
             'link': quote(os.path.relpath(report, folder)) if report.is_file() else '',
-            'command': shlex.join(['robotid', 'identify', str(source)]),
+            'command': f'robotid identify {shlex.quote(str(source))} -c CONFIG',
         }
 
 
