@@ -40,7 +40,7 @@ MODULES = tuple(
     regression/least_squares regression/model_error regression/observation_system
     replay/direct_model replay/didim replay/replay_problem
     replay/simulated_observation replay/simulation
-    mixed/variances regression/delays
+    mixed/variances regression/delays regression/validation
     signals/filters signals/preparation
     """.split()
 )

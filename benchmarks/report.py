@@ -23,8 +23,9 @@ from measure import measure
 import numpy as np
 from report_reader import open_browser, opened, shortcomings
 
+from robotid_ros.core.regression.validation import PARTS, Validation
 from robotid_ros.files.report.page import save_page
-from robotid_ros.files.results import Comparison, Entry, read_results, Residual, Results, Torques
+from robotid_ros.files.results import Comparison, Entry, read_results, Residual, Results
 
 # Joints and rows of the made-up results.
 CASES = {'two joints': (2, 4000), '45,000 rows': (6, 45_000), 'an hour at 1 kHz': (7, 3_600_000)}
@@ -45,6 +46,7 @@ found = rid.identify(log)
 begin = time.process_time()
 import bokeh.plotting
 import robotid_ros.files.report.pages
+from robotid_ros.core.regression.validation import PARTS, Validation
 from robotid_ros.files.report.page import save_page
 imported = time.process_time() - begin
 results = rid.save(found, log, sys.argv[3])
@@ -64,7 +66,9 @@ def made_up(joints: int, rows: int) -> Results:
     parts = [-np.sin(angle), 2.0 * np.sin(angle), 0.5 * np.sign(np.cos(angle)), 0.1 + 0.0 * angle]
     predicted = sum(parts)
     measured = predicted + 0.05 * rng.normal(size=angle.shape)
-    data = Torques(names, time_, measured, predicted, np.sin(angle), np.cos(angle), *parts)
+    known = {'position': np.sin(angle), 'velocity': np.cos(angle)}
+    known |= dict(zip(PARTS, parts, strict=True))
+    data = Validation(names, time_, measured, predicted, **known)
     lines = tuple(Residual(name, 0.03, 0.05, 1.6, 'N·m', 0.03, 0.99) for name in names)
     values = rng.normal(size=8 * joints)
     base = tuple(

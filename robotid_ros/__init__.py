@@ -28,7 +28,7 @@ _NAMES = {
     'core.signals.recording': ('Recording',),
     'core.pipeline.results': ('Identification',),
     'core.verdict': ('judge', 'Verdict'),
-    'core.regression.goodness_of_fit': ('Validation',),
+    'core.regression.validation': ('Validation',),
     'core.excitation.design': ('Design',),
     'exceptions': ('RobotIdError',),
 }
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from .core.findings import Finding as Finding, render as render, Severity as Severity
     from .core.model.robot import Robot as Robot
     from .core.pipeline.results import Identification as Identification
-    from .core.regression.goodness_of_fit import Validation as Validation
+    from .core.regression.validation import Validation as Validation
     from .core.signals.recording import Recording as Recording
     from .core.verdict import judge as judge, Verdict as Verdict
     from .exceptions import RobotIdError as RobotIdError

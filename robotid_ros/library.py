@@ -20,7 +20,7 @@ from .core.parameters.standard import basic_solution
 from .core.pipeline import identification as pipeline
 from .core.pipeline.observation import validate as validate_parameters
 from .core.pipeline.results import Identification
-from .core.regression.goodness_of_fit import Validation
+from .core.regression.validation import Validation
 from .core.signals.recording import Recording
 from .exceptions import ConfigurationError, RecordingError, UnknownNameError
 from .files.bags import ChunkedRecording, open_recording

@@ -20,7 +20,7 @@ from .findings import Finding, MISREAD, select, Severity
 
 if TYPE_CHECKING:
     from .pipeline.results import Identification
-    from .regression.goodness_of_fit import Validation
+    from .regression.validation import Validation
 
 GOOD, FAIR, POOR, UNUSABLE = 'good', 'fair', 'poor', 'unusable'
 LEVELS = (GOOD, FAIR, POOR, UNUSABLE)

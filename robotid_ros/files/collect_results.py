@@ -22,7 +22,7 @@ from ..core.pipeline.observation import LogSet, RecordingOrChunks, validate
 from ..core.pipeline.results import Identification
 from ..core.regression.delays import remove_delay
 from ..core.regression.estimate import Estimate
-from ..core.regression.goodness_of_fit import Validation
+from ..core.regression.validation import Validation
 from ..core.replay.didim import History
 from ..core.signals.recording import Recording
 from ..core.verdict import conclude, JointError, judge
@@ -44,7 +44,6 @@ from .results import (
     Residual,
     Results,
     STANDARD,
-    Torques,
     URDF,
     verdict_of,
     write_results,
@@ -90,7 +89,7 @@ def collect_results(
         selection=_selection(found),
         settings=_with_filters(settings or {}, found),
         versions=versions(),
-        torques={name: torques(value) for name, value in series(found).items()},
+        torques=series(found),
         model=model_settings(robot),
         quality=quality(found),
         frames=frames(found),
@@ -138,13 +137,6 @@ def residual_rows(robot: Robot, validation: Validation, effort: str = '') -> tup
             validation.joints, units, numbers, strict=True
         )
     )
-
-
-def torques(validation: Validation) -> Torques:
-    """Series to keep for the report."""
-    parts = {} if validation.parts is None else vars(validation.parts)
-    columns = validation.time, validation.measured, validation.predicted
-    return Torques(validation.joints, *columns, **parts)
 
 
 def history_rows(history: History | None) -> Iterator[dict[str, float]]:
@@ -381,7 +373,7 @@ def check_parameters(
         results,
         identification=(),
         validation=rows[BASE],
-        torques={'validation': torques(found[BASE])},
+        torques={'validation': found[BASE]},
         data={
             **recording_facts(recording),
             'command': command,

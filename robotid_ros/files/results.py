@@ -13,6 +13,7 @@ import numpy as np
 from ..core.findings import as_data, Finding, from_data, Severity
 from ..core.model.settings import RobotSettings
 from ..core.parameters.plain_friction import PlainFriction
+from ..core.regression.validation import Validation
 from ..core.verdict import conclude, JointError, Verdict
 from ..exceptions import ConfigurationError, FileError
 from .atomic import read_text, write_text
@@ -133,29 +134,6 @@ def total_residual(rows: Sequence[Residual]) -> float:
 
 
 @dataclass(frozen=True)
-class Torques:
-    """Measured and predicted torques (N, n) at times (N,); motion and parts, where known."""
-
-    joints: tuple[str, ...]
-    time: np.ndarray
-    measured: np.ndarray
-    predicted: np.ndarray
-    position: np.ndarray | None = None
-    velocity: np.ndarray | None = None
-    inertia: np.ndarray | None = None
-    gravity: np.ndarray | None = None
-    friction: np.ndarray | None = None
-    offset: np.ndarray | None = None
-
-    @property
-    def parts(self) -> dict[str, np.ndarray]:
-        """What the predicted torques consist of, by name; empty where it is not known."""
-        names = ('inertia', 'gravity', 'friction', 'offset')
-        parts = {name: getattr(self, name) for name in names}
-        return {} if any(part is None for part in parts.values()) else parts
-
-
-@dataclass(frozen=True)
 class Comparison:
     """What another method found in the same recording: base parameters and residuals."""
 
@@ -186,7 +164,9 @@ class Results:
     history: tuple[Mapping[str, float], ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)  # the configuration used
     versions: Mapping[str, str] = field(default_factory=dict)  # by package
-    torques: Mapping[str, Torques] = field(default_factory=dict)  # 'identification', 'validation'
+    torques: Mapping[str, Validation] = field(
+        default_factory=dict
+    )  # 'identification', 'validation'
     # Count, values, residual and path of the selection of essential parameters.
     essential: Mapping[str, Any] = field(default_factory=dict)
     compared: Comparison | None = None  # what another method found
@@ -445,7 +425,7 @@ def read_results(path: str | Path) -> Results:
         else:
             raise TypeError('findings are no list')
         values['findings'] = tuple(found)
-        values['torques'] = read_series(path.with_name(TORQUES), Torques, 'identify again')
+        values['torques'] = read_series(path.with_name(TORQUES), Validation, 'identify again')
         verified = read_verification(path.with_name(VERIFICATION))
         # Of other parameters that were in this folder before, it says nothing.
         fits = verified is not None and verified.results == values['created']

@@ -12,9 +12,9 @@ from ..arrays import Array, rms
 from ..findings import Finding, finding
 from ..model.robot import BaseParameters, ElasticRobot, Robot
 from ..regression.estimate import Estimate
-from ..regression.goodness_of_fit import Validation
 from ..regression.least_squares import project_out
 from ..regression.observation_system import decimate, Rows
+from ..regression.validation import Validation
 from ..signals.recording import Samples
 from .advice import COMPENSATED, EFFORT_UNIT, find_causes, GEOMETRY, GRAVITY, SWAPPED
 from .data_quality import MIN_MOVING_SHARE

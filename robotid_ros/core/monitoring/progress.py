@@ -21,7 +21,8 @@ from ..pipeline.estimation import as_configured
 from ..pipeline.observation import observe_so_far
 from ..regression.covariance import SECONDS
 from ..regression.estimators import fit, MIXED
-from ..regression.goodness_of_fit import validate_system, Validation
+from ..regression.goodness_of_fit import validate_system
+from ..regression.validation import Validation
 from ..signals.recording import Recording
 from ..verdict import IN_BAND, without_noise
 

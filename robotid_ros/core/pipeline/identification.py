@@ -26,7 +26,8 @@ from ..parameters.plain_friction import plain_friction
 from ..parameters.standard import basic_solution, standard_parameters
 from ..regression.delays import Delays, remove_delay
 from ..regression.estimators import MIXED
-from ..regression.goodness_of_fit import validate_samples, validate_system, Validation
+from ..regression.goodness_of_fit import validate_samples, validate_system
+from ..regression.validation import Validation
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from .choices import choose_model
@@ -159,7 +160,7 @@ def _predicted(
         return validate_samples(samples, robot, chi), [motion]
     prompt = (remove_delay(chunk, delays, stamps) for chunk in recording)
     found = validate(prompt, robot, chi, settings)
-    if (parts := found.parts) is None or len(found.time) < 2:
+    q, dq, time = found.position, found.velocity, found.time
+    if q is None or dq is None or len(time) < 2:
         return found, []
-    ddq = np.gradient(parts.velocity, found.time, axis=0)
-    return found, [Motion(parts.position, parts.velocity, ddq)]
+    return found, [Motion(q, dq, np.gradient(dq, time, axis=0))]

@@ -15,7 +15,7 @@ from ..findings import Finding, finding
 from ..identification_settings import IdentificationSettings
 from ..model.robot import BaseParameters, ElasticRobot, Robot
 from ..regression.delays import prepare_without_delay, remove_delay
-from ..regression.goodness_of_fit import validate_samples, Validation
+from ..regression.goodness_of_fit import validate_samples
 from ..regression.model_error import COLUMNS, count_model_error, ModelErrors
 from ..regression.observation_system import (
     BATCHES_PER_CHUNK,
@@ -27,6 +27,7 @@ from ..regression.observation_system import (
     System,
     TriangularFactors,
 )
+from ..regression.validation import Validation
 from ..signals.preparation import EDGE_PERIODS, prepare
 from ..signals.recording import MAX_SAMPLES, Recording, SignalSettings
 

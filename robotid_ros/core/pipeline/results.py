@@ -17,7 +17,7 @@ from ..parameters.plain_friction import PlainFriction
 from ..parameters.posterior import draw
 from ..parameters.standard import Standard
 from ..regression.estimate import Estimate
-from ..regression.goodness_of_fit import Validation
+from ..regression.validation import Validation
 from ..replay.didim import History
 
 

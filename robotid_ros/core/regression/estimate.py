@@ -9,7 +9,6 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from scipy.special import chdtrc
 
 from ...exceptions import ConfigurationError
 from ..arrays import Array, Indices, ReadOnlyArrays
@@ -133,6 +132,8 @@ def random_effects(values: Array, sigmas: Array) -> RandomEffects:
     The standard error is that of Hartung and Knapp (2001), never below the one with τ known
     (Röver, Knapp and Friede 2015): of a few groups τ itself is uncertain.
     """
+    from scipy.special import chdtrc  # who only reads results starts without it
+
     variance, freedom = np.maximum(sigmas, 1e-300) ** 2, len(values) - 1
 
     def weighted(variance: Array) -> tuple[Array, Array, Array, Array]:

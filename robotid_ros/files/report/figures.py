@@ -8,10 +8,9 @@ import matplotlib
 from matplotlib.figure import Figure
 import numpy as np
 
-from ...core.regression.goodness_of_fit import Validation
+from ...core.regression.validation import Validation
 from ...exceptions import FileError
 from ..atomic import write_bytes
-from ..results import Torques
 from .thinning import thin
 
 MEASURED, PREDICTED, RESIDUAL = '#94a3b8', '#1d4ed8', '#dc2626'
@@ -21,7 +20,7 @@ POINTS = 1200  # of a curve at most, to keep pictures small
 STYLE = Path(__file__).parent / 'figures.mplstyle'
 
 
-def draw_torques(data: Torques | Validation) -> Figure:
+def draw_torques(data: Validation) -> Figure:
     """Draw measured and predicted torque over time and the residual."""
     count = len(data.joints)
     with matplotlib.rc_context(fname=STYLE):

@@ -10,6 +10,7 @@ from bokeh import models
 import numpy as np
 
 from ...core.model.robot import unit_label
+from ...core.regression.validation import Validation
 from ..results import (
     BASE,
     CheckedParameters,
@@ -19,7 +20,6 @@ from ..results import (
     PRIOR,
     Results,
     STANDARD,
-    Torques,
     total_residual,
     verdict_of,
 )
@@ -170,7 +170,7 @@ def first_screen(results: Results, folder: object = 'FOLDER') -> FirstScreen:
     return FirstScreen(css, ' '.join(sentences(results)), next_step(results, folder))
 
 
-def shares_of(data: Torques, joint: int) -> list[dict[str, Any]]:
+def shares_of(data: Validation, joint: int) -> list[dict[str, Any]]:
     """Return the parts of the predicted effort of a joint: rms size, and share in all [%]."""
     sizes = {k: float(np.sqrt(np.mean(part[:, joint] ** 2))) for k, part in data.parts.items()}
     total = sum(sizes.values()) or 1.0

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..results import Torques
+from ...core.regression.validation import Validation
 
 # A break: nothing recorded for so many usual steps.
 BREAK = 10.0
@@ -57,12 +57,12 @@ class PlacedMotion(NamedTuple):
     """A motion on the time axis of the page."""
 
     name: str  # 'identification' or 'validation'
-    data: Torques
+    data: Validation
     place: np.ndarray  # (N,) where its rows stand on the axis [s]
     stretches: int  # of a long recording that are set side by side; 1: none
 
 
-def phases(torques: Mapping[str, Torques]) -> tuple[PlacedMotion, ...]:
+def phases(torques: Mapping[str, Validation]) -> tuple[PlacedMotion, ...]:
     """Place the motions on one time axis: at their own times where these do not overlap."""
     found = [
         PlacedMotion(name, torques[name], *_side_by_side(torques[name].time))

@@ -13,8 +13,9 @@ from std_msgs.msg import Header
 
 from ...core.model import RobotSettings
 from ...core.monitoring.external_effort import ContactThresholds
+from ...core.regression.validation import Validation
 from ...core.verification.gains import GainProposal
-from ...files.results import Results, Torques
+from ...files.results import Results
 from ..common.messages import format_value, status, status_array, to_time
 from .gain_proposal import proposal_sentence
 
@@ -81,7 +82,7 @@ def gains_message(proposal: GainProposal, stamp: Time) -> DiagnosticArray:
     return status_array(stamp, statuses)
 
 
-def effort_messages(torques: Torques, values: np.ndarray, origin: int) -> Iterable[JointState]:
+def effort_messages(torques: Validation, values: np.ndarray, origin: int) -> Iterable[JointState]:
     """Efforts at the recorded stamps, one message a sample; `origin` is time zero [ns]."""
     for time, effort in zip(torques.time, values, strict=True):
         yield effort_message(torques.joints, origin + round(float(time) * 1e9), effort)

@@ -8,12 +8,9 @@ import pytest
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.dynamics import inverse_dynamics
-from robotid_ros.core.regression.goodness_of_fit import (
-    validate_samples,
-    validate_system,
-    Validation,
-)
+from robotid_ros.core.regression.goodness_of_fit import validate_samples, validate_system
 from robotid_ros.core.regression.observation_system import observe
+from robotid_ros.core.regression.validation import Validation
 from robotid_ros.core.signals.recording import Samples
 
 
@@ -65,20 +62,19 @@ def case():
 def test_parts_of_samples_add_up(case):
     robot, chi, samples = case
     found = validate_samples(samples, robot, chi)
-    parts = found.parts
-    total = parts.inertia + parts.gravity + parts.friction + parts.offset
+    total = sum(found.parts.values())
     np.testing.assert_allclose(total, found.predicted, atol=1e-9)
-    np.testing.assert_allclose(parts.offset, 0.3, atol=1e-6)
+    np.testing.assert_allclose(found.offset, 0.3, atol=1e-6)
     still = np.zeros_like(samples.q)
     links = chi.copy()
     for k in range(1, robot.n + 1):
         links[[robot.column(f'{name}{k}') for name in ('Fv', 'Fc', 'off')]] = 0.0
     gravity = inverse_dynamics(robot, links, samples.q, still, still)[::5]
     middle = slice(20, -20)  # away from the filter's transients
-    np.testing.assert_allclose(parts.gravity[middle], gravity[middle], atol=1e-3)
+    np.testing.assert_allclose(found.gravity[middle], gravity[middle], atol=1e-3)
     friction = 0.5 * samples.dq[::5] + 0.7 * np.sign(samples.dq[::5])
     clear = np.abs(samples.dq[::5]) > 1.0  # away from reversals, which the filter rounds
-    np.testing.assert_allclose(parts.friction[clear], friction[clear], atol=0.05)
+    np.testing.assert_allclose(found.friction[clear], friction[clear], atol=0.05)
 
 
 def test_parts_of_rows_are_those_of_their_samples(case):
@@ -88,10 +84,9 @@ def test_parts_of_rows_are_those_of_their_samples(case):
     by_rows = validate_system(system, robot, base, base.of(chi))
     by_samples = validate_samples(samples, robot, chi)
     np.testing.assert_allclose(by_rows.predicted, by_samples.predicted, atol=1e-6)
-    parts, other = by_rows.parts, by_samples.parts
-    np.testing.assert_allclose(parts.friction, other.friction, atol=1e-6)
+    np.testing.assert_allclose(by_rows.friction, by_samples.friction, atol=1e-6)
     np.testing.assert_allclose(
-        parts.inertia + parts.gravity, other.inertia + other.gravity, atol=1e-6
+        by_rows.inertia + by_rows.gravity, by_samples.inertia + by_samples.gravity, atol=1e-6
     )
-    np.testing.assert_allclose(parts.gravity[20:-20], other.gravity[20:-20], atol=1e-3)
-    np.testing.assert_allclose(parts.velocity, samples.dq[::5])
+    np.testing.assert_allclose(by_rows.gravity[20:-20], by_samples.gravity[20:-20], atol=1e-3)
+    np.testing.assert_allclose(by_rows.velocity, samples.dq[::5])

@@ -5,7 +5,7 @@ import pytest
 
 from robotid_ros.core.diagnostics.assumptions import prediction_warnings
 from robotid_ros.core.findings import select
-from robotid_ros.core.regression.goodness_of_fit import Validation
+from robotid_ros.core.regression.validation import Validation
 
 TIME = np.linspace(0.0, 20.0, 2000)
 PREDICTED = np.column_stack([5.0 * np.sin(TIME), 2.0 * np.cos(2.0 * TIME)])

@@ -3,7 +3,8 @@
 import numpy as np
 
 from robotid_ros.core.findings import finding
-from robotid_ros.files.results import Entry, Residual, Results, Torques
+from robotid_ros.core.regression.validation import PARTS, Validation
+from robotid_ros.files.results import Entry, Residual, Results
 
 JOINTS = ('shoulder', 'el<bow')
 SYMBOLS = ('XX', 'XY', 'XZ', 'YY', 'YZ', 'ZZ', 'MX', 'MY', 'MZ', 'M')
@@ -18,7 +19,9 @@ def torques(rows=3000, rate=500.0, joints=JOINTS, start=0.0):
     parts = -position, 2.0 * position, 0.5 * np.sign(velocity), np.full_like(position, 0.1)
     predicted = sum(parts)
     measured = predicted + 0.05 * rng.normal(size=predicted.shape)
-    return Torques(tuple(joints), time, measured, predicted, position, velocity, *parts)
+    names = ('position', 'velocity', *PARTS)
+    known = dict(zip(names, (position, velocity, *parts), strict=True))
+    return Validation(tuple(joints), time, measured, predicted, **known)
 
 
 def standard(joints=JOINTS):

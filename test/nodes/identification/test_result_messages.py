@@ -6,8 +6,9 @@ from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 
+from robotid_ros.core.regression.validation import Validation
 from robotid_ros.core.verification.gains import GainProposal, JointGains
-from robotid_ros.files.results import Entry, Residual, Results, Torques
+from robotid_ros.files.results import Entry, Residual, Results
 from robotid_ros.nodes.common.messages import (
     format_seconds,
     format_value,
@@ -90,7 +91,9 @@ def test_gains_tell_old_and_new_behaviour():
 
 
 def test_efforts_carry_the_recorded_stamps():
-    torques = Torques(('a',), np.array([0.0, 0.002]), np.array([[1.0], [2.0]]), np.zeros((2, 1)))
+    torques = Validation(
+        ('a',), np.array([0.0, 0.002]), np.array([[1.0], [2.0]]), np.zeros((2, 1))
+    )
     messages = list(effort_messages(torques, torques.measured, 1_700_000_000_123_456_789))
     assert [to_nanoseconds(m.header.stamp) for m in messages] == [
         1_700_000_000_123_456_789,
