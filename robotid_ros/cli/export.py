@@ -41,12 +41,11 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     """Write the files, and say what they lack."""
     from ..files.atomic import write_bytes
     from ..files.export.export import write
-    from ..files.export.identified_model import read_identified_model
-    from ..files.export.servos import read_servos
+    from ..files.export.servos import read_model
     from ..files.results import results_folder
     from ..files.verdict_text import unusable_note
 
-    model = read_servos(args.results) or read_identified_model(args.results)
+    model = read_model(args.results)
     if model.estimate is not None and args.format not in OF_SERVOS:
         raise ConfigurationError(
             f'servos from commands are exported as {", ".join(OF_SERVOS)}: choose one of these'

@@ -50,8 +50,7 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     from ..files.bags import open_recording
     from ..files.collect_results import without_delay
     from ..files.configuration import from_mapping
-    from ..files.export.identified_model import read_identified_model
-    from ..files.export.servos import read_servos
+    from ..files.export.servos import read_model
     from ..files.rollouts import AT_ONCE, CONTROLLER, DESCRIBED, IDENTIFIED, rms, roll_out, SERVOS
 
     output = shared.page_of_log(args.results, 'rollout', args.bag, args.output)
@@ -59,7 +58,7 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     draws, bound, share = args.draws, 0.01 * args.bound, args.progress.share
     if draws < 0:
         raise ConfigurationError(f'--draws {draws}: give 0 or more')
-    model = read_servos(args.results) or read_identified_model(args.results)
+    model = read_model(args.results)
     settings = from_mapping(model.results.settings).identification
     options = shared.read_command_options(args) if model.estimate else None
     args.progress.step('reading')

@@ -66,20 +66,19 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     checked = check_parameters(results, chosen, session, args.command_line, notes)
     args.progress.step('writing the page')
     written = shared.page_written('validation', output, checked, force=args.force)
-    found, explanation = checked.checked, checked.explanation()
-    rows = found.validation
+    found, rows = checked.checked, checked.checked.validation
     worst = max(rows, key=lambda row: row.relative)
     passed = args.max_residual is None or 100 * worst.relative <= args.max_residual
 
     def show() -> None:
         print_joints(found, every=True)
-        for text in explanation:
+        for text in checked.explanation():
             print_paragraph(text)
         print_findings(found.findings)
         print_verdict(found, args.parameters, brief=True)
         print_written(written)
 
-    data = {'residuals': rows, 'total': total_residual(rows), 'explanation': explanation}
+    data = {'residuals': rows, 'total': total_residual(rows)}
     data |= {'findings': found.findings, 'verdict': verdict_data(found), **written}
     data['passed'] = passed
     if passed:

@@ -18,13 +18,11 @@ from ..core.model.friction import make_terms
 from ..core.model.robot import BaseParameters, unit_label
 from ..core.model.robot_builder import with_friction
 from ..core.parameters.essential import effective_sample_size
-from ..core.pipeline.observation import LogSet, RecordingOrChunks, validate
+from ..core.pipeline.observation import LogSet, RecordingOrChunks, validate, without_delays
 from ..core.pipeline.results import Identification
-from ..core.regression.delays import remove_delay
 from ..core.regression.estimate import Estimate
 from ..core.regression.validation import Validation
 from ..core.replay.didim import History
-from ..core.signals.recording import Recording
 from ..core.verdict import conclude, JointError, judge
 from ..exceptions import UnknownNameError
 from .atomic import write_text
@@ -259,7 +257,7 @@ def quality(found: Identification) -> Quality | Mapping[str, Never]:
     }
     names = ('rate', 'jitter', 'gaps', 'longest_gap', 'cutoff', 'decimation', 'whole')
     figures = {name: getattr(data, name) for name in names} | {'joints': joints}
-    figures['singular_values'] = data.singular_values.tolist()
+    figures['singular_values'] = found.estimate.singular.tolist()
     return cast(Quality, figures | {'correlation': correlation(found.estimate)})
 
 
@@ -392,9 +390,7 @@ def without_delay(recording: AnyRecording, results: Results, stamps: str) -> Rec
     """Return a recording without the delays that the identification found, see `remove_delay`."""
     lines = results.quality.get('joints', {})
     delays = {joint: float(line['delay']) for joint, line in lines.items() if line.get('delay')}
-    if isinstance(recording, Recording):
-        return remove_delay(recording, delays, stamps)
-    return (remove_delay(chunk, delays, stamps) for chunk in recording)
+    return without_delays(recording, delays, stamps)
 
 
 def _standard_parameters(values: dict[str, float], robot: Robot) -> np.ndarray:

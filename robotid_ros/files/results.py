@@ -289,20 +289,15 @@ def read_known(text: str, robot: 'Robot') -> tuple['Known', 'Robot']:
     try:
         values = json.loads(text)
         friction = values.pop('friction')
-        arrays = {k: np.array(v, float) for k, v in values.items() if k in KNOWN_ARRAYS}
-        names = {k: tuple(values[k]) for k in ('joints', 'names')}
         terms = (
             tuple(term for name, constants in own for term in make_terms((name,), constants))
             for own in friction
         )
-        return Known(**{**values, **arrays, **names}), with_friction(robot, tuple(terms))
+        return from_plain(Known, values), with_friction(robot, tuple(terms))
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise ConfigurationError(
             f'what is known of the robot is damaged ({error!r}): is everything of one version?'
         ) from error
-
-
-KNOWN_ARRAYS = ('value', 'covariance', 'expected', 'noise', 'effort')
 
 
 def chosen_settings(settings: RobotSettings, results: Results) -> RobotSettings:

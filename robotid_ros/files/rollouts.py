@@ -14,9 +14,8 @@ import numpy as np
 from ..core.identification_settings import IdentificationSettings
 from ..core.model.base_parameters import base_parameters
 from ..core.model.robot import ElasticRobot, Robot
-from ..core.replay.commanded import commanded_log
+from ..core.replay.commanded import commanded_log, windows_of
 from ..core.replay.replay_problem import make_open_loop_problem, make_replay_problem, ReplayProblem
-from ..core.replay.servo_simulation import Windows
 from ..core.signals.preparation import prepare
 from ..core.signals.recording import Recording
 from ..exceptions import ConfigurationError, ControllerError, RecordingError, UnknownNameError
@@ -150,24 +149,20 @@ def _by_commands(model: IdentifiedModel, recording: Recording) -> _Driven:
         own[start : start + size]
         for own in runs for start in range(0, len(own) - size + 1, size - 1)
     ])  # fmt: skip
-    start, since = log.time[rows[:, 0]], log.time[rows] - log.time[rows[:, :1]]
-    state = np.stack([values[rows[:, 0]] for values in log.smoothed[:2]], axis=1)
-    known, commands = np.ones(rows.shape, bool), ((log.command_time, log.command),)
-    number = np.zeros(len(rows), int)
-    windows = Windows(start, number, since, known, log.q[rows], state, commands)
-    index = np.round(since / TIMESTEP).astype(int)
+    windows = windows_of([log], [(0, own) for own in rows])
+    index = np.round(windows.time / TIMESTEP).astype(int)
 
     def simulated(each: IdentifiedModel) -> np.ndarray:
         """Return positions of servos; the mean command of a step, as delays are not whole ones."""
         delay = next(iter(each.servos.values())).delay
         control = windows.commanded(delay, TIMESTEP, int(index.max()))[..., back]
         exported = ExportedRobot(each, TIMESTEP)
-        path = exported.run(state[:, 0][:, back], state[:, 1][:, back], control)
+        path = exported.run(*windows.state[..., back].swapaxes(0, 1), control)
         return np.asarray(np.take_along_axis(path, index[..., None], axis=1))
 
     time, travel = log.period * np.arange(size), np.ptp(log.q, axis=0)[back]
     commanded = log.commanded(log.time)[rows][..., back]
-    return _Driven(SERVOS, '', time, travel, log.q[rows][..., back], simulated, commanded)
+    return _Driven(SERVOS, '', time, travel, windows.q[..., back], simulated, commanded)
 
 
 def _by_torques(

@@ -160,6 +160,8 @@ def _made(hint: Any, value: Any, name: str) -> Any:
             return {key: _made(inner[1], item, name) for key, item in value.items()}
         if is_typeddict(hint) and (kinds := get_type_hints(hint)).keys() <= value.keys():
             return {k: _made(kinds.get(k, Any), item, name) for k, item in value.items()}
+    elif origin is np.ndarray and isinstance(value, list):
+        return np.array(value, dtype=float)
     elif origin in (tuple, Sequence) and isinstance(value, tuple | list):
         items = [_made(inner[0], item, name) for item in value]
         return tuple(items) if origin is tuple else items

@@ -13,7 +13,7 @@ import pytest
 import servo_plant
 
 from robotid_ros.files.export.ranges import possible
-from robotid_ros.files.export.servos import read_servos
+from robotid_ros.files.export.servos import read_model
 from robotid_ros.files.rollouts import AT_ONCE, IDENTIFIED
 from robotid_ros.files.yaml import parse_yaml
 
@@ -91,7 +91,7 @@ def test_rollouts_follow_another_motion(run, dataset, servos, tmp_path):
 
 @pytest.mark.slow
 def test_draws_are_as_the_covariance_says(servos):
-    model = read_servos(servos)
+    model = read_model(servos)
     found, robots = model.estimate, [*possible(model, 4000)]
     content = parse_yaml((servos / 'parameters.yaml').read_text(), '')
     parameters = {p['symbol']: p for p in content['parameters']}

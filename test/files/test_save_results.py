@@ -32,7 +32,7 @@ def estimate(names, units, value, rng):
     residual = np.array([0.02, 0.03])
     return Estimate(
         names, units, value, covariance, covariance, residual, 0.025, residual,
-        np.array([90, 80]), 12.5, 'wls',
+        np.array([90, 80]), np.array([12.5, 1.0]), 'wls',
     )  # fmt: skip
 
 

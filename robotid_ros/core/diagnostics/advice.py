@@ -331,15 +331,15 @@ def _gravity(robot: Robot, samples: Samples, found: list[Cause], efforts: Effort
         other.model.gravity.linear = gravity
         direction = [round(x, 6) + 0.0 for x in gravity.tolist()]
         values = {'direction': direction} if name == GRAVITY else {}
-        rows = Trials(_sample_rows(robot, samples)), Trials(_sample_rows(other, samples))
-        trial, masses = _compare_models(*rows), 'any masses'
+        here, there = (Trials(_sample_rows(each, samples)) for each in (robot, other))
+        trial, masses = here.compare(here.recorded, there.recorded), 'any masses'
         if trial.is_better(LEAST[name]):
-            better = _compare_models(*rows, efforts=efforts).is_better(1.0)
+            better = here.compare(here.errors(efforts), there.recorded).is_better(1.0)
         elif name == COMPENSATED:  # which needs no URDF's masses to show
             better = False
         else:
-            drives = Trials(_drive_rows(robot, samples)), Trials(_drive_rows(other, samples))
-            trial = _compare_models(*drives, powers=rows[0].powers)
+            drive, turned = (Trials(_drive_rows(each, samples)) for each in (robot, other))
+            trial = compare(drive.recorded, turned.recorded, here.powers, drive.sigma)
             better = trial.gain >= max((each.gain for each in found), default=0.0)
             better, masses = better and trial.is_better(LEAST[name]), DESCRIBED
         return [_cause(name, robot, (), trial, masses, **values)] if better else []
@@ -511,9 +511,9 @@ def _by_description(
         return []
     gains = np.ones(robot.n)
     gains[off] = np.where(alike[off], -1.0, 1.0 / factors[off])
-    rows = Trials(_drive_rows(robot, samples)), Trials(_drive_rows(robot, samples, gains))
-    powers = Trials(_sample_rows(robot, samples)).powers
-    trial = _compare_models(*rows, gains, powers=powers)
+    before, after = (Trials(_drive_rows(robot, samples, each)) for each in (None, gains))
+    powers = Trials(_sample_rows(robot, samples)).powers  # of which residuals are shares
+    trial = compare(before.recorded, after.recorded / gains**2, powers, before.sigma)
     name = SIGN if alike[off].all() else SCALE
     if currents and not robot.drive_gain_given:  # these are no torques of an arm at all
         name = EFFORT_UNIT
@@ -548,17 +548,3 @@ def _drive_rows(robot: Robot, samples: Samples, gains: Array | None = None) -> R
     Y = rows.Y if gains is None else gains[:, None] * rows.Y
     Y = Y - rows.W[:, :, masses] @ robot.prior[masses]
     return dataclasses.replace(rows, W=rows.W[:, :, ~masses], Y=Y)
-
-
-def _compare_models(
-    before: Trials, after: Trials, gains: Array | None = None, efforts: Efforts | None = None,
-    powers: Array | None = None,
-) -> Trial:  # fmt: skip
-    """
-    Compare models, the first with efforts put right, the second of them times gains.
-
-    Residuals are shares of `powers` (K, n), squared efforts of folds: by default of the first.
-    """
-    first = before.recorded if efforts is None else before.errors(efforts)
-    second = after.recorded / (1.0 if gains is None else gains**2)
-    return compare(first, second, before.powers if powers is None else powers, before.sigma)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..arrays import Array, diagonal_scale, Indices
+from ..arrays import Array, Indices
 from ..findings import Finding, finding
 from ..signals.recording import Recording, Samples, STANDSTILL
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..model.robot import Robot
     from ..regression.delays import Delays
     from ..regression.estimate import Estimate
-    from ..regression.observation_system import Rows, System, TimingError
+    from ..regression.observation_system import Rows, TimingError
 
 GAP = 2.5  # a step between stamps that is so many times the usual one is a gap
 # Standard deviation of a normal variable over its median absolute value, and of the third
@@ -52,13 +52,12 @@ class DataQuality:
     noise: Array  # (n,) standard deviation of the efforts' white noise [N·m or N]
     delay: Array  # (n,) of the efforts behind the positions, removed [s]
     rows: RowCount
-    singular_values: Array  # (b,) of the weighted rows, columns scaled to length one
     whole: bool  # False where all this is of the first part of a long recording
 
 
 def data_quality(
     recording: Recording | Iterable[Recording], samples: Samples, systems: Sequence[Rows],
-    system: System, estimate: Estimate, delays: Delays,
+    delays: Delays,
 ) -> DataQuality:  # fmt: skip
     """Describe the data of an identification."""
     steps = np.diff(recording.time if isinstance(recording, Recording) else samples.time)
@@ -78,7 +77,6 @@ def data_quality(
         noise=white_noise(samples.tau),
         delay=np.array([delays.get(joint, 0.0) for joint in samples.joints]),
         rows=count_rows(systems),
-        singular_values=singular_values(system, estimate.sigma_torque),
         whole=isinstance(recording, Recording),
     )
 
@@ -103,17 +101,6 @@ def count_rows(systems: Sequence[Rows]) -> RowCount:
         parts = np.ones_like(unused), system.valid, bridged, still, unused & ~bridged & ~still
         counts.append([part.sum(axis=1) for part in parts])
     return RowCount(*np.sum(counts, axis=0))
-
-
-def singular_values(system: System, sigma: Array) -> Array:
-    """Return those (b,) of the rows over their joints' σ (n,), columns scaled to length one."""
-    gram = np.zeros((len(system.names),) * 2)
-    for joint, scale in enumerate(np.where(sigma > 0.0, sigma, 1.0)):
-        W = system.rows(joint)[0] / scale
-        gram += W.T @ W
-    length = diagonal_scale(gram)
-    values = np.linalg.eigvalsh(gram / np.outer(length, length))[::-1]
-    return np.sqrt(np.maximum(values, 0.0))
 
 
 # Two methods disagree on a parameter with %σ below the first in both, as `essential_sigma` is by

@@ -363,7 +363,7 @@ class PayloadProblem(Problem):
         if np.isfinite(limits).all():
             self.weights = limits.max() / limits
         own = self.robot.body_columns[self.link]
-        self.payload_columns = count = int(np.isin(self.columns, own).sum())
+        count = int(np.isin(self.columns, own).sum())
         objective = partial(subset_d_optimal, count=count)
         self.criterion = Criterion('d_optimal', objective, float)
         joint = self.robot.links[self.link]

@@ -24,7 +24,7 @@ from ..model.robot import ElasticRobot, Robot
 from ..parameters.essential import find_essential
 from ..parameters.plain_friction import plain_friction
 from ..parameters.standard import basic_solution, standard_parameters
-from ..regression.delays import Delays, remove_delay
+from ..regression.delays import Delays
 from ..regression.estimators import MIXED
 from ..regression.goodness_of_fit import validate_samples, validate_system
 from ..regression.validation import Validation
@@ -32,7 +32,7 @@ from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from .choices import choose_model
 from .estimation import check_method, estimate_base_parameters, iterate_friction_load, Progress
-from .observation import longest_log, RecordingOrChunks, validate
+from .observation import longest_log, RecordingOrChunks, validate, without_delays
 from .results import Identification
 
 
@@ -117,9 +117,7 @@ def identify(
         robot, settings.method, base, estimate, essential, standard, fitted, held_out,
         in_order(findings), estimation.history,
         mixed=mixed,
-        quality=data_quality(
-            recording, samples, systems, estimation.system, estimate, estimation.delays
-        ),
+        quality=data_quality(recording, samples, systems, estimation.delays),
         plain_friction=plain_friction(robot, standard.value, excited, motions, period),
     )  # fmt: skip
 
@@ -153,12 +151,11 @@ def _predicted(
     chi: Array,
 ) -> tuple[Validation, list[Motion]]:
     """Predict the torques of another recording; return its motion as well."""
-    stamps = settings.signals.stamps
-    if isinstance(recording, Recording):
-        samples = prepare(remove_delay(recording, delays, stamps), robot, settings.signals)
+    prompt = without_delays(recording, delays, settings.signals.stamps)
+    if isinstance(prompt, Recording):
+        samples = prepare(prompt, robot, settings.signals)
         motion = Motion(samples.q, samples.dq, samples.ddq)
         return validate_samples(samples, robot, chi), [motion]
-    prompt = (remove_delay(chunk, delays, stamps) for chunk in recording)
     found = validate(prompt, robot, chi, settings)
     q, dq, time = found.position, found.velocity, found.time
     if q is None or dq is None or len(time) < 2:

@@ -14,7 +14,7 @@ from ..arrays import Array
 from ..findings import Finding, finding
 from ..identification_settings import IdentificationSettings
 from ..model.robot import BaseParameters, ElasticRobot, Robot
-from ..regression.delays import prepare_without_delay, remove_delay
+from ..regression.delays import Delays, prepare_without_delay, remove_delay
 from ..regression.goodness_of_fit import validate_samples
 from ..regression.model_error import COLUMNS, count_model_error, ModelErrors
 from ..regression.observation_system import (
@@ -310,6 +310,13 @@ def split_into_chunks(recording: Recording) -> Iterator[Recording]:
     """Cut a long recording that is in memory."""
     for start in range(0, len(recording.time), CHUNK_SAMPLES):
         yield _measured([recording], slice(start, start + CHUNK_SAMPLES))
+
+
+def without_delays(recording: RecordingOrChunks, delays: Delays, stamps: str) -> RecordingOrChunks:
+    """Return a recording, or its chunks, without delays of the efforts, see `remove_delay`."""
+    if isinstance(recording, Recording):
+        return remove_delay(recording, delays, stamps)
+    return (remove_delay(chunk, delays, stamps) for chunk in recording)
 
 
 def validate(

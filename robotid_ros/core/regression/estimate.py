@@ -60,7 +60,7 @@ class Estimate(ReadOnlyArrays):
     total_residual: float  # relative residual of all joints together
     sigma_torque: Array  # (n,) standard deviation of the joints' residuals [N·m or N]
     rows: Indices  # (n,) rows used per joint, after decimation
-    condition_number: float  # of the observation matrix, columns scaled to length one
+    singular: Array  # (b,) singular values of the weighted rows, columns scaled to length one
     method: str  # 'ols', 'wls', ...
     # (b, b) part of the covariance that counts what the model leaves out, or None.
     model_error: Array | None = None
@@ -69,6 +69,11 @@ class Estimate(ReadOnlyArrays):
     of_noise: Array | None = None
     # Places of the parameters that a prior knows better than the data; none without.
     from_prior: tuple[int, ...] = ()
+
+    @property
+    def condition_number(self) -> float:
+        """Condition number of the weighted rows, columns scaled to length one."""
+        return float(self.singular[0] / self.singular[-1])
 
     @property
     def noise_covariance(self) -> Array:

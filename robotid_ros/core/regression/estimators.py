@@ -68,7 +68,6 @@ TOLERANCE = 1e-6  # relative change of the weights that ends an iteration
 WEAK = 0.3  # share in the weakest singular vector from which a column is named as dependent
 
 Blocks = list[tuple[Array, Array]]
-Weights = list[Array]
 
 
 def _wls(blocks: Blocks, system: System, value: Array | None) -> Sequence[float]:
@@ -252,7 +251,7 @@ def fit(system: System, method: str = 'wls', iterations: int = 1) -> Estimate:
         total_residual=system.total_residual(value),
         sigma_torque=norms / np.sqrt(np.maximum(rows, 1)),
         rows=rows,
-        condition_number=float(solution.singular[0] / solution.singular[-1]),
+        singular=solution.singular,
         method=method,
         from_prior=tuple(np.flatnonzero(from_prior).tolist()),
     )

@@ -168,7 +168,11 @@ def make_windows(logs: Sequence[CommandedLog]) -> Windows:
     ])  # fmt: skip
     activity = (travel / np.maximum(travel.max(axis=0), 1e-12)).sum(axis=1)
     chosen = np.sort(np.argsort(-activity, kind='stable')[:MOST_WINDOWS])
-    pieces = [pieces[k] for k in chosen]
+    return windows_of(logs, [pieces[k] for k in chosen])
+
+
+def windows_of(logs: Sequence[CommandedLog], pieces: Sequence[tuple[int, Indices]]) -> Windows:
+    """Return windows of numbers of logs and their rows."""
     longest, n, count = max(len(rows) for _, rows in pieces), logs[0].q.shape[1], len(pieces)
     time, valid = np.zeros((count, longest)), np.zeros((count, longest), dtype=bool)
     q, state = np.zeros((count, longest, n)), np.zeros((count, 2, n))

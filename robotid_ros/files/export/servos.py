@@ -19,7 +19,7 @@ from ..provenance import hash_of_recording, versions
 from ..results import DESCRIPTION, MODEL, PARAMETERS, Results, results_folder, SERVO_FORMAT
 from ..robot_description import read_description
 from ..yaml import dump_yaml, parse_yaml, to_plain
-from .identified_model import IdentifiedModel, Servo, ServoEstimate
+from .identified_model import IdentifiedModel, read_identified_model, Servo, ServoEstimate
 from .identified_urdf import identified_urdf
 from .simulators import mjcf
 
@@ -125,13 +125,13 @@ def save_servos(
     return data
 
 
-def read_servos(path: str | Path) -> IdentifiedModel | None:
-    """Read what `--method commands` wrote, None for other methods; FileError: it is damaged."""
+def read_model(path: str | Path) -> IdentifiedModel:
+    """Read what any method wrote, as `read_identified_model`; FileError: servos are damaged."""
     folder = results_folder(path)
     file = folder / PARAMETERS
     content = parse_yaml(read_text(file), str(file)) if file.exists() else None
     if not isinstance(content, Mapping) or content.get('format') != SERVO_FORMAT:
-        return None
+        return read_identified_model(path)
     try:
         parts = [f'{name} '.split(' ') for name in content['free']['names']]
         names = tuple((symbol, joint) for symbol, joint, *_ in parts)

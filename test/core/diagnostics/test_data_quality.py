@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
-from robotid_ros.core.diagnostics.data_quality import count_rows, singular_values, white_noise
+from robotid_ros.core.diagnostics.data_quality import count_rows, white_noise
 from robotid_ros.core.findings import (
     as_data,
     CODES,
@@ -46,17 +46,6 @@ def test_every_row_that_is_not_used_has_one_reason():
     rows = count_rows([system(valid, dq, measured)] * 2)
     counted = (rows.total, rows.used, rows.bridged, rows.standstill, rows.beside)
     assert [int(count[0]) for count in counted] == [12, 4, 4, 2, 2]
-
-
-def test_singular_values_are_those_of_the_weighted_and_scaled_matrix():
-    rng = np.random.default_rng(1)
-    W = rng.normal(size=(2, 40, 5)) * [1.0, 10.0, 0.1, 1.0, 3.0]
-    sigma = np.array([0.5, 2.0])
-    stacked = np.concatenate([W[0] / 0.5, W[1] / 2.0])
-    expected = np.linalg.svd(stacked / np.linalg.norm(stacked, axis=0), compute_uv=False)
-    valid = np.ones((2, 40), dtype=bool)
-    found = singular_values(system(valid, np.ones((40, 2)), None, W), sigma)
-    assert found == pytest.approx(expected)
 
 
 def test_what_matters_most_comes_first_and_once():
