@@ -218,7 +218,7 @@ def predicted(found: Identification, signals: Signals, joints: Sequence[str]) ->
     W = regressor(found.robot, *motion, successive=True)
     pairs = (W[:, :, found.base.columns] @ found.estimate.value), W @ found.standard.value
     # What was found of delays is part of the model: efforts at a stamp belong to earlier motion.
-    delay = np.zeros(len(order)) if found.quality is None else found.quality.delay
+    delay = np.zeros(len(order)) if found.quality is None else found.quality.of_joints('delay')
     time = np.arange(W.shape[1]) * signals.step
     late = [[np.interp(time - d, time, y) for d, y in zip(delay, x, strict=True)] for x in pairs]
     return np.swapaxes(late, 1, 2)[:, :, np.argsort(order)]

@@ -193,7 +193,7 @@ def parameter_error(identification: Identification) -> tuple[Array, tuple[str, .
     if data is None or len(found.base.columns) != len(found.estimate.value):
         return np.full(found.robot.n, math.nan), ()
     of = found.estimate.value, found.estimate.reducible_covariance
-    reached, recorded = (data.lowest, data.highest, data.fastest), found.fitted.moving_effort
+    reached, recorded = data.reached, found.fitted.moving_effort
     error, _, unlimited = working_errors(found.robot, found.base, *of, reached, recorded)
     return error, unlimited
 

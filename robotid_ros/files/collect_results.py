@@ -5,7 +5,7 @@ import dataclasses
 from datetime import datetime, timezone
 import math
 from pathlib import Path
-from typing import Any, cast, Never
+from typing import Any, cast
 
 import numpy as np
 import pinocchio
@@ -20,7 +20,6 @@ from ..core.model.robot_builder import with_friction
 from ..core.parameters.essential import effective_sample_size
 from ..core.pipeline.observation import LogSet, RecordingOrChunks, validate, without_delays
 from ..core.pipeline.results import Identification
-from ..core.regression.estimate import Estimate
 from ..core.regression.validation import Validation
 from ..core.replay.didim import History
 from ..core.verdict import conclude, JointError, judge
@@ -37,7 +36,6 @@ from .results import (
     Comparison,
     Entry,
     PRIOR,
-    Quality,
     REPORT,
     Residual,
     Results,
@@ -46,9 +44,6 @@ from .results import (
     verdict_of,
     write_results,
 )
-
-# Decimals of correlations: with fewer, what the data tell best would be lost.
-DECIMALS = 9
 
 
 def collect_results(
@@ -89,7 +84,7 @@ def collect_results(
         versions=versions(),
         torques=series(found),
         model=model_settings(robot),
-        quality=quality(found),
+        quality=found.quality,
         frames=frames(found),
         plain_friction=found.plain_friction,
         verdict=verdict,
@@ -242,40 +237,14 @@ def _data(recording: AnyRecording | LogSet, found: Identification) -> dict[str, 
     return {**recording_facts(recording), **fit}
 
 
-def quality(found: Identification) -> Quality | Mapping[str, Never]:
-    """Gather what is known of the data and of what they tell."""
-    data, robot = found.quality, found.robot
-    if data is None:
-        return dict[str, Never]()
-    of_data, of_limits = ('lowest', 'highest', 'fastest', 'noise', 'delay'), robot.limits
-    lines = {name: getattr(data, name) for name in of_data}
-    lines |= {name: getattr(of_limits, name) for name in ('lower', 'upper', 'velocity')}
-    lines |= {f'rows_{f.name}': getattr(data.rows, f.name) for f in dataclasses.fields(data.rows)}
-    joints = {
-        joint: {'unit': 'm' if linear else 'rad'} | {k: v[j].item() for k, v in lines.items()}
-        for j, (joint, linear) in enumerate(zip(robot.joints, robot.prismatic, strict=True))
-    }
-    names = ('rate', 'jitter', 'gaps', 'longest_gap', 'cutoff', 'decimation', 'whole')
-    figures = {name: getattr(data, name) for name in names} | {'joints': joints}
-    figures['singular_values'] = found.estimate.singular.tolist()
-    return cast(Quality, figures | {'correlation': correlation(found.estimate)})
-
-
-def correlation(estimate: Estimate) -> list[list[float]]:
-    """Return the correlation matrix of an estimate, lower triangle, rounded."""
-    sigma = np.where(estimate.sigma > 0.0, estimate.sigma, np.inf)
-    matrix = estimate.covariance / np.outer(sigma, sigma)
-    np.fill_diagonal(matrix, 1.0)
-    return [np.round(row[: k + 1], DECIMALS).tolist() for k, row in enumerate(matrix)]
-
-
 def frames(found: Identification) -> dict[str, Any]:
     """Return the frame of each link in the middle of the motion, rows of rotation and origin."""
     robot, data = found.robot, found.quality
-    if data is None or data.lowest.shape != (robot.n,):
+    if data is None:
         return {}
     placed, pose = {}, robot.model.createData()
-    middle = robot.link_positions(0.5 * (data.lowest + data.highest))[robot.order]
+    lowest, highest, _ = data.reached
+    middle = robot.link_positions(0.5 * (lowest + highest))[robot.order]
     pinocchio.forwardKinematics(robot.model, pose, np.ascontiguousarray(middle))
     for k, j in enumerate(robot.order):
         rows = np.column_stack([pose.oMi[k + 1].rotation, pose.oMi[k + 1].translation])
@@ -388,8 +357,8 @@ def check_parameters(
 
 def without_delay(recording: AnyRecording, results: Results, stamps: str) -> RecordingOrChunks:
     """Return a recording without the delays that the identification found, see `remove_delay`."""
-    lines = results.quality.get('joints', {})
-    delays = {joint: float(line['delay']) for joint, line in lines.items() if line.get('delay')}
+    lines = results.quality.joints if results.quality else {}
+    delays = {joint: line.delay for joint, line in lines.items() if line.delay}
     return without_delays(recording, delays, stamps)
 
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 import json
 import math
 from pathlib import Path
-from typing import Any, Never, TYPE_CHECKING, TypedDict
+from typing import Any, TYPE_CHECKING
 
 import numpy as np
 
+from ..core.diagnostics.data_quality import DataQuality
 from ..core.findings import as_data, Finding, from_data, Severity
 from ..core.model.settings import RobotSettings
 from ..core.parameters.plain_friction import PlainFriction
@@ -37,40 +38,6 @@ SEVERITIES = {'note': Severity.INFO, 'serious': Severity.ERROR}
 # What an identification of servos from commands writes.
 MODEL, DESCRIPTION = 'identified.xml', 'description.urdf'
 SERVO_FILES = (PARAMETERS, MODEL, DESCRIPTION)
-
-
-class JointQuality(TypedDict):
-    """How one joint moved [unit], its limits, and rows by what became of them."""
-
-    unit: str
-    lowest: float
-    highest: float
-    fastest: float
-    lower: float
-    upper: float
-    velocity: float
-    noise: float
-    delay: float
-    rows_total: int
-    rows_used: int
-    rows_standstill: int
-    rows_beside: int
-    rows_bridged: int
-
-
-class Quality(TypedDict):
-    """What is known of the data, [Hz] and [s]."""
-
-    rate: float
-    jitter: float
-    gaps: int
-    longest_gap: float
-    cutoff: float
-    decimation: int
-    whole: bool
-    joints: Mapping[str, JointQuality]
-    singular_values: Sequence[float]
-    correlation: Sequence[Sequence[float]]  # of the base parameters, lower triangle
 
 
 @dataclass(frozen=True)
@@ -175,7 +142,7 @@ class Results:
     verification: Verification | None = None  # what they were worth on the robot
     # Keys of `robot` in a configuration with which identified.urdf is the model.
     model: Mapping[str, Any] = field(default_factory=dict)
-    quality: Quality | Mapping[str, Never] = field(default_factory=dict)  # empty: not known
+    quality: DataQuality | None = None  # of the data
     # By link, its frame in the root's [m], three rows of four, in the middle of the motion.
     frames: Mapping[str, Sequence[Sequence[float]]] = field(default_factory=dict)
     # By joint or coupling, what stands for its friction where a format has no other law; empty in
@@ -235,7 +202,7 @@ def prediction_text(results: Results) -> str:
 
 def base_covariance(results: Results) -> np.ndarray:
     """Return the covariance of base parameters (b, b); ConfigurationError: old files lack it."""
-    lower, size = results.quality.get('correlation') or (), len(results.base)
+    lower, size = results.quality.correlation if results.quality else (), len(results.base)
     if len(lower) != size:
         raise ConfigurationError(
             'the results do not say how their parameters vary: identify again'
@@ -420,6 +387,7 @@ def read_results(path: str | Path) -> Results:
         else:
             raise TypeError('findings are no list')
         values['findings'] = tuple(found)
+        values['quality'] = content.get('quality') or None  # empty of earlier versions
         values['torques'] = read_series(path.with_name(TORQUES), Validation, 'identify again')
         verified = read_verification(path.with_name(VERIFICATION))
         # Of other parameters that were in this folder before, it says nothing.

@@ -120,13 +120,9 @@ def test_a_gain_that_is_given_makes_torques_of_currents(record):
     assert verdict.usable and verdict.effort_unit == ''
 
 
-def recorded(quality):
-    return quality.lowest, quality.highest, quality.fastest
-
-
 def test_the_motion_is_that_of_the_limits(robot, record):
     found = identify(record(0, 10.0, 0.01), robot, SETTINGS)
-    q, dq, ddq, lacking = working_motion(robot, *recorded(found.quality))
+    q, dq, ddq, lacking = working_motion(robot, *found.quality.reached)
     assert np.abs(q).max() < 3.0 and np.ptp(q, axis=0).min() > 4.0
     assert 2.0 < np.abs(dq).max() <= 0.6 * 10.0
     assert np.abs(ddq).max() <= 0.6 * 20.0 * (1 + 1e-12) and lacking == ('acceleration',)
@@ -134,17 +130,18 @@ def test_the_motion_is_that_of_the_limits(robot, record):
         robot.limits, lower=np.full(3, -np.inf), velocity=np.array([np.inf, 10.0, 10.0])
     )
     q, dq, _, lacking = working_motion(
-        dataclasses.replace(robot, limits=free), *recorded(found.quality)
+        dataclasses.replace(robot, limits=free), *found.quality.reached
     )
     assert lacking == ('position', 'velocity', 'acceleration')
-    assert (q >= found.quality.lowest).all() and (q <= found.quality.highest).all()
-    assert np.abs(dq[:, 0]).max() <= found.quality.fastest[0]
+    lowest, highest, fastest = found.quality.reached
+    assert (q >= lowest).all() and (q <= highest).all()
+    assert np.abs(dq[:, 0]).max() <= fastest[0]
 
 
 def test_quintic_moves_are_consistent(robot, record):
     """Velocity and acceleration are bounded by what moves over a range can have."""
     quality = identify(record(0, 10.0, 0.01), robot, SETTINGS).quality
-    first, again = (working_motion(robot, *recorded(quality))[:3] for _ in range(2))
+    first, again = (working_motion(robot, *quality.reached)[:3] for _ in range(2))
     assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
 
 
@@ -226,7 +223,7 @@ def test_springs_are_at_rest_on_working_motions(robot, record):
     motors = RobotSettings(elastic=ElasticSettings(joints=('j2',)))
     elastic = build_robot(URDF, motors).elastic
     quality = identify(record(0, 10.0, 0.01), robot, SETTINGS).quality
-    wide = [np.append(values, 1.0) for values in recorded(quality)]
+    wide = [np.append(values, 1.0) for values in quality.reached]
     q, dq, ddq, _ = working_motion(elastic, *wide)
     torque = (regressor(elastic, q, dq, ddq) @ elastic.prior)[elastic.motors]
     rigid, states = elastic.rigid, [x[:, :3] for x in (q, dq, ddq)]

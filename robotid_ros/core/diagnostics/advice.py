@@ -1,6 +1,6 @@
 """What is wrong with efforts, zeros and names of joints: what leaves less when put right."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 import dataclasses
 from functools import cache
 from itertools import combinations, product
@@ -385,8 +385,9 @@ def _geometry(
     trial, reading, errors = max(good, key=lambda each: each[0].gain)
     while reading.name == ZERO:  # zeros of a table are off together
         further = list[tuple[Trial, _Reading, Array]]()
-        for more in _zeros(robot, reading, {*moving} - {*reading.joints}, recorded.sigma):
-            more = _right_angles(robot, more, samples, recorded.sigma)
+        zeros = dict(zip(reading.joints, reading.values['shifts'], strict=True))
+        for more in _more_zeros(robot, samples, zeros, moving, recorded.sigma):
+            more = _right_angles(robot, samples, more, recorded.sigma)
             left = Trials(_sample_rows(robot, more.samples), parts=parts).recorded
             if recorded.compare(errors, left).is_better(LEAST[ZERO]):
                 further.append((recorded.compare(recorded.recorded, left), more, left))
@@ -425,7 +426,8 @@ def _readings(
         for sense, taken in ((-1.0, same), (1.0, both)):
             gains = [sense * robot.drive_gain[j]]
             yield _Reading(REVERSED, (j,), turned, taken, {'gains': gains})
-    yield from _zeros(robot, _Reading(ZERO, (), samples, same, {'shifts': ()}), moving, sigma)
+    for zeros in _more_zeros(robot, samples, {}, moving, sigma):
+        yield _with_zeros(robot, samples, zeros)
     for i, j in combinations(moving, 2):
         taken = same.swapped(i, j)
         yield _Reading(EXCHANGED, (i, j), _read_as(taken, samples), taken, {})
@@ -439,39 +441,35 @@ def _read_as(efforts: Efforts, samples: Samples) -> Samples:
     return dataclasses.replace(samples, q=q, dq=dq, ddq=ddq)
 
 
-def _zeros(
-    robot: Robot, known: _Reading, joints: Iterable[int], sigma: Array
-) -> Iterator[_Reading]:
-    """Yield what is `known` with the zero of one joint more."""
-    for j in sorted(joints):
-        if shift := _zero(robot, known.samples, j, sigma):
-            off, shifts = (*known.joints, j), (*known.values['shifts'], shift)
-            yield _from_zeros(robot, known, off, shifts, _shifted(known.samples, j, shift))
+Zeros = Mapping[int, float]  # by joint, what has to be added to its positions [rad or m]
 
 
-def _from_zeros(
-    robot: Robot, known: _Reading, joints: tuple[int, ...], shifts: tuple[float, ...],
-    samples: Samples,
-) -> _Reading:  # fmt: skip
-    """Return a reading of shifted samples."""
-    units = ['m' if robot.prismatic[j] else 'rad' for j in joints]
-    values = {'shifts': shifts, 'units': units}
-    return known._replace(joints=joints, samples=samples, values=values)
+def _with_zeros(robot: Robot, samples: Samples, zeros: Zeros) -> _Reading:
+    """Return samples read with other zeros."""
+    shift, same = np.zeros(robot.n), Efforts.as_recorded(robot.n)
+    shift[[*zeros]] = [*zeros.values()]
+    units = ['m' if robot.prismatic[j] else 'rad' for j in zeros]
+    values = {'shifts': tuple(zeros.values()), 'units': units}
+    moved = dataclasses.replace(samples, q=samples.q + shift)
+    return _Reading(ZERO, tuple(zeros), moved, same, values)
 
 
-def _right_angles(robot: Robot, found: _Reading, samples: Samples, sigma: Array) -> _Reading:
-    """Return zeros with right angles at the last two joints where they leave less."""
-    *others, i, j = found.joints
-    known = samples
-    for joint, shift in zip(others, found.values['shifts'], strict=False):
-        known = _shifted(known, joint, shift)
-    tried = [(_left(robot, found.samples, sigma), found)]
-    for pair in product(RIGHT, repeat=2):
-        moved = _shifted(_shifted(known, i, pair[0]), j, pair[1])
-        shifts = (*found.values['shifts'][:-2], *pair)
-        right = _from_zeros(robot, found, found.joints, shifts, moved)
-        tried.append((_left(robot, moved, sigma), right))
-    return min(tried, key=lambda each: each[0])[1]
+def _more_zeros(
+    robot: Robot, samples: Samples, zeros: Zeros, joints: Iterable[int], sigma: Array
+) -> Iterator[Zeros]:
+    """Yield zeros and that of one joint more."""
+    known = _with_zeros(robot, samples, zeros).samples
+    for j in (joint for joint in joints if joint not in zeros):
+        if shift := _zero(robot, known, j, sigma):
+            yield {**zeros, j: shift}
+
+
+def _right_angles(robot: Robot, samples: Samples, zeros: Zeros, sigma: Array) -> _Reading:
+    """Return the reading with these zeros, or with right angles at the last two joints."""
+    *_, i, j = zeros
+    right = [{i: one, j: other} for one, other in product(RIGHT, repeat=2)]
+    tried = [_with_zeros(robot, samples, {**zeros, **pair}) for pair in ({}, *right)]
+    return min(tried, key=lambda each: _left(robot, each.samples, sigma))
 
 
 def _zero(robot: Robot, samples: Samples, joint: int, sigma: Array) -> float:
@@ -479,7 +477,7 @@ def _zero(robot: Robot, samples: Samples, joint: int, sigma: Array) -> float:
     from scipy.optimize import minimize_scalar
 
     def left(shift: float) -> float:
-        return _left(robot, _shifted(samples, joint, shift), sigma)
+        return _left(robot, _with_zeros(robot, samples, {joint: shift}).samples, sigma)
 
     tried = {shift: left(shift) for shift in (0.0, *ZEROS)}
     best = min(tried, key=lambda shift: tried[shift])
@@ -490,10 +488,6 @@ def _zero(robot: Robot, samples: Samples, joint: int, sigma: Array) -> float:
     # A right angle is likelier than one beside it.
     right = abs(best) > 1.0 and tried[best] < AS_GOOD * found.fun
     return best if right else float(found.x)
-
-
-def _shifted(samples: Samples, joint: int, shift: float) -> Samples:
-    return dataclasses.replace(samples, q=samples.q + shift * np.eye(samples.q.shape[1])[joint])
 
 
 def _by_description(

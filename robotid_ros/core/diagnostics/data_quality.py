@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 import dataclasses
 from typing import TYPE_CHECKING
 
@@ -23,22 +23,36 @@ GAP = 2.5  # a step between stamps that is so many times the usual one is a gap
 # Standard deviation of a normal variable over its median absolute value, and of the third
 # differences of white noise over that of the noise, √(1 + 9 + 9 + 1).
 NORMAL, THIRD_DIFFERENCES = 1.4826, 20.0**0.5
+# Decimals of correlations: with fewer, what the data tell best would be lost.
+DECIMALS = 9
+ROWS = ('rows_total', 'rows_used', 'rows_bridged', 'rows_standstill', 'rows_beside')
 
 
 @dataclasses.dataclass(frozen=True)
-class RowCount:
-    """Rows of each joint after decimation, (n,) each: those used, and why others are not."""
+class JointQuality:
+    """How one joint moved, its limits [unit], and its rows after decimation."""
 
-    total: Indices
-    used: Indices
-    bridged: Indices  # made up to bridge a gap
-    standstill: Indices  # slower than `STANDSTILL`
-    beside: Indices  # at the ends, beside gaps, clipped efforts and standstill
+    unit: str  # rad or m
+    lowest: float  # positions and speed that were reached
+    highest: float
+    fastest: float
+    lower: float  # limits of the description
+    upper: float
+    velocity: float
+    noise: float  # standard deviation of the effort's white noise [N·m or N]
+    delay: float  # of the effort behind the position, removed [s]
+    rows_total: int
+    rows_used: int
+    # Why others are not used: made up to bridge a gap; slower than `STANDSTILL`; at the ends,
+    # beside gaps, clipped efforts and standstill.
+    rows_bridged: int
+    rows_standstill: int
+    rows_beside: int
 
 
 @dataclasses.dataclass(frozen=True)
 class DataQuality:
-    """What the data of an identification are like."""
+    """What the data of an identification are like, and how well they tell."""
 
     rate: float  # of the stamps [Hz]
     jitter: float  # standard deviation of the steps between stamps over their median
@@ -46,24 +60,40 @@ class DataQuality:
     longest_gap: float  # the longest step [s]
     cutoff: float  # of the positions' filter [Hz]
     decimation: int  # one row in so many is kept
-    lowest: Array  # (n,) positions and speed that were reached [rad or m, per s]
-    highest: Array
-    fastest: Array
-    noise: Array  # (n,) standard deviation of the efforts' white noise [N·m or N]
-    delay: Array  # (n,) of the efforts behind the positions, removed [s]
-    rows: RowCount
     whole: bool  # False where all this is of the first part of a long recording
+    joints: Mapping[str, JointQuality]
+    singular_values: Sequence[float]  # of the weighted rows, columns scaled to length one
+    correlation: Sequence[Sequence[float]]  # of the base parameters, lower triangle
+
+    def of_joints(self, name: str) -> Array:
+        """Return a figure of each joint, (n,)."""
+        return np.array([getattr(joint, name) for joint in self.joints.values()])
+
+    @property
+    def reached(self) -> tuple[Array, Array, Array]:
+        """Lowest and highest position, and largest speed, (n,) each."""
+        return self.of_joints('lowest'), self.of_joints('highest'), self.of_joints('fastest')
 
 
 def data_quality(
-    recording: Recording | Iterable[Recording], samples: Samples, systems: Sequence[Rows],
-    delays: Delays,
+    recording: Recording | Iterable[Recording], robot: Robot, samples: Samples,
+    systems: Sequence[Rows], estimate: Estimate, delays: Delays,
 ) -> DataQuality:  # fmt: skip
     """Describe the data of an identification."""
     steps = np.diff(recording.time if isinstance(recording, Recording) else samples.time)
     steps = steps[steps > 0.0]
     usual = float(np.median(steps)) if steps.size else 0.0
     near = steps[steps <= GAP * usual]
+    figures = {
+        'unit': np.where(robot.prismatic, 'm', 'rad'),
+        'lowest': samples.q.min(axis=0),
+        'highest': samples.q.max(axis=0),
+        'fastest': np.abs(samples.dq).max(axis=0),
+        **{name: getattr(robot.limits, name) for name in ('lower', 'upper', 'velocity')},
+        'noise': white_noise(samples.tau),
+        'delay': np.array([delays.get(joint, 0.0) for joint in samples.joints]),
+        **count_rows(systems),
+    }
     return DataQuality(
         rate=1.0 / usual if usual else 0.0,
         jitter=float(near.std() / usual) if usual else 0.0,
@@ -71,14 +101,22 @@ def data_quality(
         longest_gap=float(steps.max(initial=0.0)),
         cutoff=samples.cutoff,
         decimation=samples.decimation,
-        lowest=samples.q.min(axis=0),
-        highest=samples.q.max(axis=0),
-        fastest=np.abs(samples.dq).max(axis=0),
-        noise=white_noise(samples.tau),
-        delay=np.array([delays.get(joint, 0.0) for joint in samples.joints]),
-        rows=count_rows(systems),
         whole=isinstance(recording, Recording),
+        joints={
+            joint: JointQuality(**{name: each[j].item() for name, each in figures.items()})
+            for j, joint in enumerate(robot.joints)
+        },
+        singular_values=estimate.singular.tolist(),
+        correlation=correlation(estimate),
     )
+
+
+def correlation(estimate: Estimate) -> list[list[float]]:
+    """Return the correlation matrix of an estimate, lower triangle, rounded."""
+    sigma = np.where(estimate.sigma > 0.0, estimate.sigma, np.inf)
+    matrix = estimate.covariance / np.outer(sigma, sigma)
+    np.fill_diagonal(matrix, 1.0)
+    return [np.round(row[: k + 1], DECIMALS).tolist() for k, row in enumerate(matrix)]
 
 
 def white_noise(values: Array) -> Array:
@@ -89,8 +127,8 @@ def white_noise(values: Array) -> Array:
     return np.asarray(NORMAL * np.median(differences, axis=0) / THIRD_DIFFERENCES)
 
 
-def count_rows(systems: Sequence[Rows]) -> RowCount:
-    """Count the rows of each joint that are used, and why others are not."""
+def count_rows(systems: Sequence[Rows]) -> dict[str, Indices]:
+    """Count the rows of each joint (n,) that are used, and why others are not."""
     counts = []
     for system in systems:
         unused = ~system.valid
@@ -100,7 +138,7 @@ def count_rows(systems: Sequence[Rows]) -> RowCount:
         still = unused & ~bridged & slow
         parts = np.ones_like(unused), system.valid, bridged, still, unused & ~bridged & ~still
         counts.append([part.sum(axis=1) for part in parts])
-    return RowCount(*np.sum(counts, axis=0))
+    return dict(zip(ROWS, np.sum(counts, axis=0), strict=True))
 
 
 # Two methods disagree on a parameter with %σ below the first in both, as `essential_sigma` is by

@@ -124,7 +124,8 @@ def _shown(results: Results, folder: object = 'FOLDER') -> dict[str, Any]:
     columns = {'mass': 'kg', 'centre': 'm', 'principal inertias': 'kg·m²'}.items()
     known = any(math.isfinite(joint.from_parameters) for joint in verdict.joints)
     units = {line.joint: line.unit for line in results.identification}
-    lengths = {j: line['unit'] for j, line in results.quality.get('joints', {}).items()}
+    moved = results.quality.joints if results.quality else {}
+    lengths = {joint: line.unit for joint, line in moved.items()}
     plots = drawing.Plots()
     plots.data['joints'] = [
         {'name': j, 'effort': units.get(j, 'N·m'), 'length': lengths.get(j, 'rad')}
@@ -200,7 +201,7 @@ def _runs(found: Verification | None, joints: Sequence[str]) -> Any | None:
 
 def strongest_correlations(results: Results) -> Sequence[tuple[float, str, str]] | None:
     """Return the correlations of base parameters, largest first; None where they are unknown."""
-    lower = results.quality.get('correlation')
+    lower = results.quality.correlation if results.quality else ()
     names = [entry.name for entry in results.base]
     if not lower or len(lower) != len(names) or len(names) < 2:
         return None

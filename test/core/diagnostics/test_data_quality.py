@@ -44,8 +44,7 @@ def test_every_row_that_is_not_used_has_one_reason():
     dq = np.array([[1.0], [0.0], [0.0], [0.0], [1.0], [1.0]])
     measured = np.array([1, 1, 1, 0, 0, 1], dtype=bool)
     rows = count_rows([system(valid, dq, measured)] * 2)
-    counted = (rows.total, rows.used, rows.bridged, rows.standstill, rows.beside)
-    assert [int(count[0]) for count in counted] == [12, 4, 4, 2, 2]
+    assert [int(count[0]) for count in rows.values()] == [12, 4, 4, 2, 2]
 
 
 def test_what_matters_most_comes_first_and_once():

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from robotid_ros.core.diagnostics.data_quality import DataQuality, JointQuality
 from robotid_ros.core.findings import finding
 from robotid_ros.core.regression.validation import PARTS, Validation
 from robotid_ros.files.results import Entry, Residual, Results
@@ -49,18 +50,23 @@ def base(joints=JOINTS, count=10):
 
 
 def quality(joints=JOINTS, count=10):
-    line = {
-        'unit': 'rad', 'lowest': -1.0, 'highest': 1.0, 'fastest': 1.0, 'lower': -2.0,
-        'upper': 2.0, 'velocity': float('inf'), 'noise': 0.05, 'delay': 0.002,
-        'rows_total': 100, 'rows_used': 90, 'rows_bridged': 1, 'rows_standstill': 4,
-        'rows_beside': 5,
-    }  # fmt: skip
-    return {
-        'rate': 500.0, 'jitter': 0.01, 'gaps': 1, 'longest_gap': 0.1, 'cutoff': 40.0,
-        'decimation': 5, 'whole': True, 'joints': {joint: dict(line) for joint in joints},
-        'singular_values': [10.0 / (k + 1) for k in range(count)],
-        'correlation': [[0.9] * k + [1.0] for k in range(count)],
-    }  # fmt: skip
+    line = JointQuality(
+        unit='rad', lowest=-1.0, highest=1.0, fastest=1.0, lower=-2.0, upper=2.0,
+        velocity=float('inf'), noise=0.05, delay=0.002, rows_total=100, rows_used=90,
+        rows_bridged=1, rows_standstill=4, rows_beside=5,
+    )  # fmt: skip
+    return DataQuality(
+        rate=500.0,
+        jitter=0.01,
+        gaps=1,
+        longest_gap=0.1,
+        cutoff=40.0,
+        decimation=5,
+        whole=True,
+        joints=dict.fromkeys(joints, line),
+        singular_values=[10.0 / (k + 1) for k in range(count)],
+        correlation=[[0.9] * k + [1.0] for k in range(count)],
+    )
 
 
 def results(joints=JOINTS, rows=3000, rate=500.0):
