@@ -201,7 +201,7 @@ def identified(model: IdentifiedModel, states: States) -> np.ndarray:
 
 def links_of(robot: Robot) -> tuple[str, ...]:
     """Return the names of the joints, without the motors of elastic ones."""
-    return (robot.rigid if isinstance(robot, ElasticRobot) else robot).joints
+    return robot.rigid.joints
 
 
 FORMATS = {'mjcf': in_mujoco, 'urdf': in_pinocchio, 'sdf': in_sdf}

@@ -151,13 +151,14 @@ def _by_commands(model: IdentifiedModel, recording: Recording) -> _Driven:
     ])  # fmt: skip
     windows = windows_of([log], [(0, own) for own in rows])
     index = np.round(windows.time / TIMESTEP).astype(int)
+    q, dq = windows.state[..., back].swapaxes(0, 1)
 
     def simulated(each: IdentifiedModel) -> np.ndarray:
         """Return positions of servos; the mean command of a step, as delays are not whole ones."""
         delay = next(iter(each.servos.values())).delay
         control = windows.commanded(delay, TIMESTEP, int(index.max()))[..., back]
         exported = ExportedRobot(each, TIMESTEP)
-        path = exported.run(*windows.state[..., back].swapaxes(0, 1), control)
+        path = exported.run(q, dq, control)
         return np.asarray(np.take_along_axis(path, index[..., None], axis=1))
 
     time, travel = log.period * np.arange(size), np.ptp(log.q, axis=0)[back]

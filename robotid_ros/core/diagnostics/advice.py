@@ -386,8 +386,8 @@ def _geometry(
     while reading.name == ZERO:  # zeros of a table are off together
         further = list[tuple[Trial, _Reading, Array]]()
         zeros = dict(zip(reading.joints, reading.values['shifts'], strict=True))
-        for more in _more_zeros(robot, samples, zeros, moving, recorded.sigma):
-            more = _right_angles(robot, samples, more, recorded.sigma)
+        for each in _more_zeros(robot, samples, zeros, moving, recorded.sigma):
+            more = _right_angles(robot, samples, each, recorded.sigma)
             left = Trials(_sample_rows(robot, more.samples), parts=parts).recorded
             if recorded.compare(errors, left).is_better(LEAST[ZERO]):
                 further.append((recorded.compare(recorded.recorded, left), more, left))

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...exceptions import TrajectoryError, UnknownNameError
 from ..arrays import Array, freeze_fields
-from ..model.robot import BaseParameters, ElasticRobot, Robot
+from ..model.robot import BaseParameters, Robot
 
 # Moves from one random position to another, all joints start and stop together, along a quintic,
 # as planners make them. The joint nearest to its limits peaks at a share of its velocity or
@@ -351,7 +351,7 @@ def working_motion(
     speed. Returns q, dq, ddq (N, n), and which of 'position', 'velocity' and 'acceleration' the
     description does not limit.
     """
-    n = robot.rigid.n if isinstance(robot, ElasticRobot) else robot.n
+    n = robot.rigid.n
     lower, upper, velocity, acceleration = (
         np.asarray(getattr(robot.limits, name))[:n]
         for name in ('lower', 'upper', 'velocity', 'acceleration')
@@ -376,11 +376,9 @@ def working_motion(
     q = start[:, None] + way * u**3 * (10.0 - 15.0 * u + 6.0 * u**2)
     dq = way * 30.0 * u**2 * (1.0 - u) ** 2 / duration
     ddq = way * 60.0 * u * (1.0 - u) * (1.0 - 2.0 * u) / duration**2
-    motion = [x.reshape(-1, n) for x in (q, dq, ddq)]
-    if isinstance(robot, ElasticRobot):  # motors move as their links do: springs at rest
-        own = np.arange(robot.n)
-        own[robot.motors] = np.arange(n)
-        motion = [x[:, own] for x in motion]
+    own = np.arange(robot.n)
+    own[robot.motors] = np.arange(n)  # motors move as their links do: springs at rest
+    motion = [x.reshape(-1, n)[:, own] for x in (q, dq, ddq)]
     names = zip(('position', 'velocity', 'acceleration'), (free, slow, soft), strict=True)
     return (*motion, tuple(name for name, lacking in names if lacking.any()))
 

@@ -117,8 +117,7 @@ def regressor(
         if place[column] >= 0:
             rows[row, place[column]] = values
     result = rows.swapaxes(1, 2)
-    if isinstance(robot, ElasticRobot):
-        robot.add_link_rows(result)
+    robot.add_link_rows(result)
     return result if columns is None or not whole else result[:, :, columns]
 
 
@@ -172,7 +171,7 @@ def inverse_dynamics(
     return np.asarray(tau + friction_torques(robot, chi, q, dq, links, successive))
 
 
-def spring_torque(robot: ElasticRobot, chi: Array, q: Array) -> Array:
+def spring_torque(robot: Robot, chi: Array, q: Array) -> Array:
     """Torque K (θ − q) of the springs on the links, (N, n); zero in all other rows."""
     torque, links = np.zeros(q.shape), robot.elastic_joints
     stiffness = [chi[robot.column(f'K{j + 1}')] for j in links]

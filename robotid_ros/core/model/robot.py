@@ -287,11 +287,45 @@ class Robot:
         return np.asarray(self.first_columns[:, None] + np.arange(10))
 
     @cached_property
+    def rigid(self) -> Robot:
+        """The same robot without springs."""
+        return self
+
+    @cached_property
+    def motors(self) -> Indices:
+        """Row of each joint's motor (links,): its own where the joint is rigid."""
+        return np.arange(self.n)
+
+    @property
+    def unactuated(self) -> Mask:
+        """Rows (n,) of links behind a spring, True: no torque is applied there."""
+        return np.isin(np.arange(self.n), self.elastic_joints)
+
+    @property
+    def elastic_joints(self) -> Indices:
+        """Numbers of the elastic joints, whose links are behind a spring."""
+        return np.flatnonzero(self.motors != np.arange(len(self.motors)))
+
+    def add_link_rows(self, rows: Array) -> Array:
+        """Add the rows (n, ...) of links behind springs to those of their motors, in place."""
+        for j in self.elastic_joints:
+            rows[self.motors[j]] += rows[j]
+        return rows
+
+    def motor_efforts(self, effort: Array) -> Array:
+        """Return (N, n) efforts with each spring's on its motor, wherever it was published."""
+        result, links = np.array(effort), self.elastic_joints
+        own, motors = result[:, links], self.motors[links]
+        # The drive gain of a link behind a spring is zero, whatever effort it has here.
+        both = np.where(np.isnan(result[:, motors]), own, result[:, motors])
+        result[:, motors] = result[:, links] = both
+        return result
+
+    @cached_property
     def transmissions(self) -> tuple[Transmission, ...]:
         """The joints' drives, with spring and link behind an elastic one, then couplings'."""
         unit, first, found = np.eye(self.n), self.first_columns.tolist(), list[Transmission]()
-        motors = self.motors.tolist() if isinstance(self, ElasticRobot) else range(self.n)
-        for j, motor in enumerate(motors):
+        for j, motor in enumerate(self.motors.tolist()):
             rotor = self.rotor_inertia or motor != j
             start = first[j] + len(INERTIAL)
             found.append(_drive(unit[motor], start, rotor, self.friction[motor]))
@@ -329,31 +363,5 @@ class Robot:
 class ElasticRobot(Robot):
     """A robot with springs in its joints; `joints` are the links' and then the motors'."""
 
-    rigid: Robot = dataclasses.field(kw_only=True)  # the same robot without springs
-    # (links,) row of each joint's motor; its own row where the joint is rigid.
+    rigid: Robot = dataclasses.field(kw_only=True)
     motors: Indices = dataclasses.field(kw_only=True)
-
-    @property
-    def unactuated(self) -> Mask:
-        """Rows (n,) of links behind a spring, True: no torque is applied there."""
-        return np.isin(np.arange(self.n), self.elastic_joints)
-
-    @property
-    def elastic_joints(self) -> Indices:
-        """Numbers of the elastic joints, whose links are behind a spring."""
-        return np.flatnonzero(self.motors != np.arange(len(self.motors)))
-
-    def add_link_rows(self, rows: Array) -> Array:
-        """Add the rows (n, ...) of links behind springs to those of their motors, in place."""
-        for j in self.elastic_joints:
-            rows[self.motors[j]] += rows[j]
-        return rows
-
-    def motor_efforts(self, effort: Array) -> Array:
-        """Return (N, n) efforts with each spring's on its motor, wherever it was published."""
-        result, links = np.array(effort), self.elastic_joints
-        own, motors = result[:, links], self.motors[links]
-        # The drive gain of a link behind a spring is zero, whatever effort it has here.
-        both = np.where(np.isnan(result[:, motors]), own, result[:, motors])
-        result[:, motors] = result[:, links] = both
-        return result

@@ -197,8 +197,7 @@ def _drives(
     loads = None
     if robot.load_dependent and not isinstance(robot, ElasticRobot):
         loads = inverse_dynamics(robot, robot.of_links(chi), q, dq, ddq)
-    motors = robot.motors.tolist() if isinstance(robot, ElasticRobot) else range(robot.n)
-    for j, motor in enumerate(motors):
+    for j, motor in enumerate(robot.motors.tolist()):
         torque, plain = np.zeros(len(q)), [0.0, 0.0, 0.0]
         load = None if loads is None else loads[:, j]
         # Both sides of a spring turn as one where formats have no spring.

@@ -337,8 +337,6 @@ def fit_with_instruments(
 
 def check_deflections(samples: Samples, robot: Robot) -> None:
     """Raise a `RecordingError` where the two positions of an elastic joint never differ."""
-    if not isinstance(robot, ElasticRobot):
-        return
     for j in robot.elastic_joints:
         motor = robot.motors[j]
         deflection = np.ptp(samples.q[:, j] - samples.q[:, motor])
@@ -369,9 +367,8 @@ def spring_warnings(system: Rows, robot: ElasticRobot, estimate: Estimate) -> li
 def second_encoder_warnings(recording: Recording, robot: Robot) -> list[Finding]:
     """Name recorded channels that are a joint's position on the other side of a spring."""
     joints, warnings = recording.joints, list[Finding]()
-    rigid = [joint for joint in robot.links if joint in joints]
-    if isinstance(robot, ElasticRobot):
-        rigid = [joint for joint in rigid if not robot.unactuated[robot.joints.index(joint)]]
+    known = {robot.joints[j] for j in robot.elastic_joints}
+    rigid = [joint for joint in robot.links if joint in joints and joint not in known]
     step = float(np.median(np.diff(recording.time)))
     rows = max(1, round(AVERAGING / step)) if step > 0.0 else 1
     for joint, other in product(rigid, (name for name in joints if name not in robot.joints)):

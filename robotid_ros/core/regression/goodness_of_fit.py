@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +30,7 @@ def validate_samples(samples: Samples, robot: Robot, chi: Array) -> Validation:
     """Predict the torques of samples with standard parameters (p,)."""
     q, dq, ddq, keep, measured = samples.q, samples.dq, samples.ddq, samples.decimation, None
     tau = inverse_dynamics(robot, chi, q, dq, ddq, successive=True)
-    pair, parts = np.stack([samples.tau, tau]), dict[str, Array]()
+    pair, parts = np.stack([samples.tau, tau]), dict[str, Any]()
     if isinstance(robot, ElasticRobot):  # which counts as the measured one at a link
         pair += spring_torque(robot, chi, q)
     else:
@@ -53,7 +54,7 @@ def validate_samples(samples: Samples, robot: Robot, chi: Array) -> Validation:
 def validate_system(system: Rows, robot: Robot, base: BaseParameters, value: Array) -> Validation:
     """Compare the torques of a system's rows with those of its base parameters (b,)."""
     valid = (system.valid if system.moving is None else system.moving).T
-    parts = dict[str, Array]()
+    parts = dict[str, Any]()
     own = system.W.shape[2] == len(base.columns) and not isinstance(robot, ElasticRobot)
     if own and system.q is not None and system.dq is not None:
         rigid, offset = rigid_and_offset(robot, base.columns)

@@ -56,7 +56,7 @@ class Validation(ReadOnlyArrays):
         return {} if any(part is None for part in parts.values()) else parts
 
     @property
-    def series(self) -> dict[str, Array]:
+    def series(self) -> dict[str, Any]:
         """All that is known of each row, by name."""
         every = {name: value for name, value in vars(self).items() if name != 'joints'}
         return {name: value for name, value in every.items() if value is not None}

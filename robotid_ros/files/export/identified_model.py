@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from ...core.model import build_robot, Robot
-from ...core.model.robot import ElasticRobot
 from ...core.parameters.plain_friction import plain_friction, PlainFriction
 from ...exceptions import shortened
 from ..configuration import from_mapping
@@ -91,12 +90,8 @@ def read_identified_model(path: str | Path) -> IdentifiedModel:
 
 def model_settings(robot: Robot) -> dict[str, Any]:
     """Return the keys of `robot` in a configuration with which its description is this model."""
-    rigid = robot.rigid if isinstance(robot, ElasticRobot) else robot
-    motors = robot.motors if isinstance(robot, ElasticRobot) else range(robot.n)
-    terms = {joint: robot.friction[m] for joint, m in zip(rigid.joints, motors, strict=True)}
-    elastic = (
-        [rigid.joints[j] for j in robot.elastic_joints] if isinstance(robot, ElasticRobot) else []
-    )
+    rigid, elastic = robot.rigid, [robot.joints[j] for j in robot.elastic_joints]
+    terms = {joint: robot.friction[m] for joint, m in zip(rigid.joints, robot.motors, strict=True)}
     sides = {joint: robot.friction[robot.joints.index(joint)] for joint in elastic}
     constants = {
         joint: {k: v for term in (*own, *sides.get(joint, ())) for k, v in term.constants.items()}
@@ -169,9 +164,9 @@ _SPEEDS = {
 def explain_losses(model: IdentifiedModel, kept: Set[str]) -> list[str]:
     """Say what has no place in a format that keeps plain friction and some of EVERYTHING."""
     robot, found = model.robot, [*model.notes]
-    if isinstance(robot, ElasticRobot):
-        joints = shortened([robot.joints[j] for j in robot.elastic_joints])
-        found.append(f'springs between motor and link of {joints} are left out: they are rigid')
+    if elastic := [robot.joints[j] for j in robot.elastic_joints]:
+        names = shortened(elastic)
+        found.append(f'springs between motor and link of {names} are left out: they are rigid')
     if robot.rotor_inertia and ROTORS not in kept:
         found.append(
             'rotor inertias (Ia in parameters.yaml) are left out: without them the robot '
@@ -223,8 +218,8 @@ def friction_terms(robot: Robot, joint: int) -> list[str]:
     """Return the terms of the friction of a joint, on both sides of its spring."""
     if joint >= robot.n:  # one that mimics another
         return []
-    rows = {int(robot.motors[joint]), joint} if isinstance(robot, ElasticRobot) else {joint}
-    return [t.name for row in sorted(rows) for t in robot.friction[row] if not t.kind.spring]
+    rows = sorted({int(robot.motors[joint]), joint})
+    return [t.name for row in rows for t in robot.friction[row] if not t.kind.spring]
 
 
 def describe_difference(robot: Robot, drive: str, plain: PlainFriction) -> str:

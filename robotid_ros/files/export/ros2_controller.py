@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pinocchio
 
-from ...core.model.robot import ElasticRobot, Robot
+from ...core.model.robot import Robot
 from ...core.signals.recording import STANDSTILL
 from ...exceptions import ConfigurationError
 from ..text_template import text_templates
@@ -42,7 +42,7 @@ def ros2_controller(model: IdentifiedModel) -> tuple[dict[str, str], list[str]]:
     """Return the package's files, and what they lack; ConfigurationError: unusable results."""
     if note := unusable_note(model.results):
         raise ConfigurationError(f'no controller is written: {note}')
-    robot = model.robot.rigid if isinstance(model.robot, ElasticRobot) else model.robot
+    robot = model.robot.rigid
     notes = explain_losses(model, EVERYTHING)
     package = re.sub(r'[^a-z0-9]+', '_', robot.name.lower()).strip('_')
     package = f'{package if package[:1].isalpha() else f"robot_{package}"}_dynamics'

@@ -10,7 +10,6 @@ import pinocchio as pin
 import pytest
 
 from robotid_ros.core.model.dynamics import model_with
-from robotid_ros.core.model.robot import ElasticRobot
 from robotid_ros.core.parameters.carried_body import carrying
 from robotid_ros.core.verdict import Verdict
 from robotid_ros.exceptions import ConfigurationError
@@ -123,7 +122,7 @@ def pointer(values):
 
 def expected(model, q, dq, ddq):
     """Torques of Pinocchio's RNEA for what carries PAYLOAD, with drives, and at rest; friction."""
-    robot = model.robot.rigid if isinstance(model.robot, ElasticRobot) else model.robot
+    robot = model.robot.rigid
     G, order = robot.mimic_jacobian, robot.order
     loaded = model_with(model.robot, carrying(model.robot, model.chi, '', PAYLOAD), armature=False)
     data, rows = loaded.createData(), []
