@@ -16,7 +16,7 @@ from functools import partial
 import re
 from typing import Any, TYPE_CHECKING
 
-from ..exceptions import ConfigurationError, UnknownNameError, use_one_of
+from ..exceptions import UnknownNameError
 from .shared_options import Outcome
 from .terminal import print_paragraph, print_table, show
 
@@ -62,24 +62,19 @@ def run(args: argparse.Namespace) -> Outcome:
 
     if not args.code:
         return Outcome([data(code) for code in CODES.values()], show_all)
-    word, code = args.code.lower(), args.code.upper()
-    # What it stands in will do, where that is the only one.
-    meant = [each for each, text in WORDS.items() if word in re.findall(r'\w+', text.lower())]
-    meant += [name for name in NAMES if word in name] if len(meant) != 1 else []
-    if word not in (*WORDS, *NAMES) and code not in CODES and len(meant) == 1:
-        (word,) = meant
-    if word in WORDS:
-        meaning = WORDS[word]
-        return Outcome({'word': word, 'means': meaning}, partial(print_paragraph, meaning, word))
-    found = CODES.get(code) or NAMES.get(word)
-    if found is None and meant:
-        raise UnknownNameError('finding', args.code, (*meant,))
-    if found is None:
-        known = (*WORDS, *(NAMES if args.code.islower() else CODES))
-        hint = use_one_of(args.code, known)
-        if not hint.startswith('did you mean'):
-            hint = f"use one of {', '.join(WORDS)}, or a code that 'robotid explain' lists"
-        raise ConfigurationError(f"unknown finding '{args.code}': {hint}")
+    entries: dict[str, str | Code] = {**WORDS, **NAMES, **CODES}
+    word = args.code.lower()
+    key = next((each for each in (word, args.code.upper()) if each in entries), '')
+    if not key:  # what it stands in will do, where that is the only one
+        meant = [each for each, text in WORDS.items() if word in re.findall(r'\w+', text.lower())]
+        meant += [name for name in NAMES if word in name] if len(meant) != 1 else []
+        if len(meant) != 1:
+            known = (*WORDS, *(NAMES if args.code.islower() else CODES))
+            raise UnknownNameError('finding', args.code, (*meant,) or known)
+        (key,) = meant
+    found = entries[key]
+    if isinstance(found, str):
+        return Outcome({'word': key, 'means': found}, partial(print_paragraph, found, key))
 
     def show_one() -> None:
         print_paragraph(f'{found.code} {found.name}, {found.severity.word}')

@@ -448,7 +448,7 @@ def _with_zeros(robot: Robot, samples: Samples, zeros: Zeros) -> _Reading:
     """Return samples read with other zeros."""
     shift, same = np.zeros(robot.n), Efforts.as_recorded(robot.n)
     shift[[*zeros]] = [*zeros.values()]
-    units = ['m' if robot.prismatic[j] else 'rad' for j in zeros]
+    units = [robot.units[robot.joints[j]][0] for j in zeros]
     values = {'shifts': tuple(zeros.values()), 'units': units}
     moved = dataclasses.replace(samples, q=samples.q + shift)
     return _Reading(ZERO, tuple(zeros), moved, same, values)

@@ -85,7 +85,7 @@ def data_quality(
     usual = float(np.median(steps)) if steps.size else 0.0
     near = steps[steps <= GAP * usual]
     figures = {
-        'unit': np.where(robot.prismatic, 'm', 'rad'),
+        'unit': np.array([length for length, _ in robot.units.values()]),
         'lowest': samples.q.min(axis=0),
         'highest': samples.q.max(axis=0),
         'fastest': np.abs(samples.dq).max(axis=0),

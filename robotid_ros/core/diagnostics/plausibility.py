@@ -222,7 +222,7 @@ def dissipation_warnings(fitted: FittedModel, covariance: Array) -> list[Finding
                 if torque < -max(SIGNIFICANT * sigma, least):
                     ranges.append((torque, sigma, dq[part].min(), dq[part].max()))
         if ranges:
-            unit, length = ('N', 'm') if robot.prismatic[j] else ('N·m', 'rad')
+            length, unit = robot.units[joint]
             torque, sigma, start, stop = min(ranges, key=lambda each: each[0])
             low, high = min(each[2] for each in ranges), max(each[3] for each in ranges)
             speeds = {'low': low, 'high': high, 'start': start, 'stop': stop, 'length': length}

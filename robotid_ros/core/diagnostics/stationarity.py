@@ -271,6 +271,6 @@ def friction_jump(robot: Robot, base: BaseParameters, rows: Rows, joint: int) ->
     since = float(time[place])
     start, stop = (float(time[0]), since) if 2 * place < count else (since, float(time[-1]))
     values = {'jump': size, 'since': since, 'start': start, 'stop': stop}
-    values |= trial.values(robot.joints[joint], 'any masses')
-    unit = 'N' if robot.prismatic[joint] else 'N·m'
-    return finding('friction_jump', [robot.joints[joint]], unit=unit, **values)
+    name = robot.joints[joint]
+    values |= trial.values(name, 'any masses')
+    return finding('friction_jump', [name], unit=robot.units[name][1], **values)

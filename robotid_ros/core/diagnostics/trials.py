@@ -9,8 +9,8 @@ import numpy as np
 
 from ..arrays import Array, diagonal_scale, Indices, Mask, SINGULAR
 from ..model import regressor, Robot
-from ..model.friction import OF_POSITION
-from ..model.robot import BaseParameters, INERTIAL
+from ..model.robot import BaseParameters
+from ..regression.goodness_of_fit import rigid_and_offset
 from ..regression.observation_system import folds, Rows
 from ..signals.preparation import is_moving, MIN_MOVING_SHARE
 from ..signals.recording import STANDSTILL
@@ -233,12 +233,10 @@ def possible_robots(robot: Robot, base: BaseParameters, rows: Rows) -> Array:
     positions the diagonal of the mass matrix. Both are linear in the parameters.
     """
     assert rows.q is not None and rows.dq is not None
-    without_loss = {*INERTIAL, 'Ia', *OF_POSITION}
+    rigid, offset = rigid_and_offset(robot, base.columns)
     owners: dict[str, list[int]] = {}
-    for k, column in enumerate(base.columns):
-        parameter = robot.parameters[column]
-        if parameter.symbol not in without_loss and not parameter.symbol.startswith('off'):
-            owners.setdefault(parameter.joint, []).append(k)
+    for k in np.flatnonzero(~rigid & ~offset).tolist():
+        owners.setdefault(robot.parameters[base.columns[k]].joint, []).append(k)
     lines = list[Array]()
     for places in owners.values():
         power = np.einsum('kj,jkb->kb', rows.dq, rows.W[:, :, places])

@@ -417,8 +417,8 @@ def _result(
             ratio = None, None
         if value is None:
             (undetermined if ratio[0] is None else ratios).append(f'{symbol} {name}'.strip())
-        slides = joint >= 0 and bool(robot.prismatic[robot.order[joint]])
-        unit = UNITS[symbol].format(f='N' if slides else 'N·m', l='m' if slides else 'rad')
+        length, force = robot.units.get(name, ('rad', 'N·m'))
+        unit = UNITS[symbol].format(f=force, l=length)
         found.append(ServoParameter(symbol, name, value, sigma, unit, *ratio))
     found.sort(key=lambda p: robot.joints.index(p.joint) if p.joint else robot.n)
     noise = np.sqrt(fit.joint_costs / problem.windows.valid.sum())

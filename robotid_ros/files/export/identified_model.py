@@ -136,6 +136,9 @@ class Drive:
     offset: float = 0.0
 
 
+COUPLED = 'rad', 'N·m'  # units of couplings, which turn
+
+
 def values_by_joint(robot: Robot, chi: np.ndarray) -> dict[str, dict[str, float]]:
     """Return the standard parameters of each joint and coupling by their symbols."""
     values: dict[str, dict[str, float]] = {}
@@ -188,7 +191,7 @@ def explain_losses(model: IdentifiedModel, kept: Set[str]) -> list[str]:
         if name not in robot.joints and COUPLINGS not in kept:
             continue
         if each.offset and OFFSETS not in kept:
-            offsets.append(f'{name} {each.offset:.4g} {_unit(robot, name)}')
+            offsets.append(f'{name} {each.offset:.4g} {robot.units.get(name, COUPLED)[1]}')
         if not each.exact:
             differ.setdefault(each.recorded, []).append(f'{name} {_size(robot, name, each)}')
     for recorded, rows in differ.items():
@@ -228,10 +231,4 @@ def describe_difference(robot: Robot, drive: str, plain: PlainFriction) -> str:
 
 
 def _size(robot: Robot, drive: str, plain: PlainFriction) -> str:
-    return f'{100 * plain.relative:.2g} % ({plain.rms:.2g} {_unit(robot, drive)})'
-
-
-def _unit(robot: Robot, drive: str) -> str:
-    """Return the unit of dry friction."""
-    linear = drive in robot.joints and robot.prismatic[robot.joints.index(drive)]
-    return 'N' if linear else 'N·m'
+    return f'{100 * plain.relative:.2g} % ({plain.rms:.2g} {robot.units.get(drive, COUPLED)[1]})'
