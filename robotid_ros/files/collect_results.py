@@ -1,6 +1,6 @@
 """An identification as plain values; what its parameters predict of another recording."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 import dataclasses
 from datetime import datetime, timezone
 import math
@@ -21,7 +21,6 @@ from ..core.parameters.essential import effective_sample_size
 from ..core.pipeline.observation import LogSet, RecordingOrChunks, validate, without_delays
 from ..core.pipeline.results import Identification
 from ..core.regression.validation import Validation
-from ..core.replay.didim import History
 from ..core.verdict import conclude, JointError, judge
 from ..exceptions import UnknownNameError
 from .atomic import write_text
@@ -77,7 +76,7 @@ def collect_results(
         consistent=dict(zip(robot.links, map(bool, found.standard.consistent), strict=True)),
         essential=_essential(found),
         findings=found.findings,
-        history=tuple(history_rows(found.history)),
+        history=tuple(found.history.rows() if found.history else ()),
         compared=None if other is None else Comparison(other.method, **outcome(other)),
         selection=_selection(found),
         settings=_with_filters(settings or {}, found),
@@ -130,22 +129,6 @@ def residual_rows(robot: Robot, validation: Validation, effort: str = '') -> tup
             validation.joints, units, numbers, strict=True
         )
     )
-
-
-def history_rows(history: History | None) -> Iterator[dict[str, float]]:
-    """Yield the figures of each iteration: of the worst joint, then every joint and parameter."""
-    if history is None:
-        return
-    previous = None
-    for item in history.iterations:
-        row = {'iteration': float(item.number), 'torque_error': float(np.max(item.torque_error))}
-        if previous is not None:
-            change = np.linalg.norm(item.value - previous) / np.linalg.norm(item.value)
-            row['parameter_change'] = float(change)
-        previous = item.value
-        error = item.to_reference if item.to_measured is None else item.to_measured
-        row['position_error'] = float(np.max(error.position))
-        yield row | history.row(item)
 
 
 def add_true_values(

@@ -72,16 +72,23 @@ class History:
         """Number of least-squares steps from the initial parameters to the result."""
         return len(self.iterations) - 1
 
-    def row(self, record: Iteration) -> dict[str, float]:
-        """Return one iteration as named numbers: torque and motion errors, parameters."""
-        result = {'share': record.step_length}
-        series = [('torque error', record.torque_error)]
-        for what, error in (('reference', record.to_reference), ('measured', record.to_measured)):
-            if error is not None:
-                series += [(f'{name} to {what}', x) for name, x in error._asdict().items()]
-        for name, values in series:
-            result |= {f'{name} {j}': float(v) for j, v in zip(self.joints, values, strict=True)}
-        return result | {c: float(v) for c, v in zip(self.columns, record.value, strict=True)}
+    def rows(self) -> Iterator[dict[str, float]]:
+        """Yield the figures of each iteration: of the worst joint, of all joints, parameters."""
+        for before, record in zip((None, *self.iterations), self.iterations, strict=False):
+            row = {'iteration': record.number, 'torque_error': record.torque_error.max()}
+            if before is not None:
+                change = np.linalg.norm(record.value - before.value)
+                row['parameter_change'] = change / np.linalg.norm(record.value)
+            row['position_error'] = (record.to_measured or record.to_reference).position.max()
+            row['share'] = record.step_length
+            series = [('torque error', record.torque_error)]
+            for what in ('reference', 'measured'):
+                if (error := getattr(record, f'to_{what}')) is not None:
+                    series += [(f'{name} to {what}', x) for name, x in error._asdict().items()]
+            for name, values in series:
+                row |= {f'{name} {j}': v for j, v in zip(self.joints, values, strict=True)}
+            row |= dict(zip(self.columns, record.value, strict=True))
+            yield {name: float(value) for name, value in row.items()}
 
 
 def relative_motion_error(simulated: Iterable[Array], other: Iterable[Array]) -> MotionError:

@@ -117,7 +117,7 @@ def test_few_steps_and_honest_sigma_with_noise():
     assert found.history.steps <= 4
     assert np.all(np.abs(found.estimate.value - true) <= 4.5 * found.estimate.sigma)
     assert [record.number for record in seen] == list(range(found.history.steps + 1))
-    rows = [found.history.row(record) for record in found.history.iterations]
+    rows = [*found.history.rows()]
     assert rows[0]['torque error joint_1'] > rows[-1]['torque error joint_1'] > 0.0
 
 
