@@ -16,7 +16,7 @@ from functools import partial
 import re
 from typing import Any, TYPE_CHECKING
 
-from ..exceptions import UnknownNameError
+from ..exceptions import ConfigurationError, UnknownNameError
 from .shared_options import Outcome
 from .terminal import print_paragraph, print_table, show
 
@@ -48,6 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Look the code up."""
+    from difflib import get_close_matches
+
     from ..core.findings import CODES, NAMES
 
     def data(code: 'Code') -> dict[str, Any]:
@@ -68,9 +70,14 @@ def run(args: argparse.Namespace) -> Outcome:
     if not key:  # what it stands in will do, where that is the only one
         meant = [each for each, text in WORDS.items() if word in re.findall(r'\w+', text.lower())]
         meant += [name for name in NAMES if word in name] if len(meant) != 1 else []
-        if len(meant) != 1:
-            known = (*WORDS, *(NAMES if args.code.islower() else CODES))
+        known = (*WORDS, *(NAMES if args.code.islower() else CODES))
+        if len(meant) > 1 or (not meant and get_close_matches(args.code, known, 1)):
             raise UnknownNameError('finding', args.code, (*meant,) or known)
+        if not meant:
+            raise ConfigurationError(
+                f"unknown finding '{args.code}': use one of {', '.join(WORDS)}, or a code that "
+                "'robotid explain' lists"
+            )
         (key,) = meant
     found = entries[key]
     if isinstance(found, str):

@@ -32,4 +32,4 @@ def test_a_word_that_one_entry_has_leads_there(run):
     code, _, err = run('explain', 'friction')
     assert code == 1 and 'friction_jump' in err and 'columns_found' not in err
     code, _, err = run('explain', 'qqqq')
-    assert code == 1 and len(err) < 200 and 'use one of residual, error' in err
+    assert code == 1 and len(err) < 200 and "or a code that 'robotid explain' lists" in err

@@ -53,6 +53,9 @@ class Iteration:
     # Share of the full step that was taken to get here, less than 1 after step control, 0 where
     # the nearest bodies stood in for the fit, with gains scaled to them.
     step_length: float
+    chi: Array  # (p,) standard parameters that it was run with
+    estimate: Estimate  # by the fit along its motion
+    error: float  # of what is fitted, relative, of all joints
 
 
 @dataclasses.dataclass(frozen=True)
@@ -147,16 +150,7 @@ def anderson_mixing(values: Array, fits: Array, sigma: Array) -> Array | None:
     return np.asarray(fits[-1] - mixing @ np.diff(fits, axis=0))
 
 
-class Iterate(NamedTuple):
-    """One simulation and its fit, without the large observation matrix."""
-
-    chi: Array  # (p,) standard parameters
-    record: Iteration
-    estimate: Estimate
-    error: float  # of what is fitted, relative, of all joints
-
-
-def first_iterate(replay: ReplayProblem, chi: Array) -> tuple[Iterate, Rows]:
+def first_iterate(replay: ReplayProblem, chi: Array) -> tuple[Iteration, Rows]:
     """Simulate and fit the initial parameters (p,); raises a `DivergenceError` if they cannot."""
     # A priori inertias that are far off may scale the gains beyond what a sampled loop can bear.
     # Sensitivities are those of the robot's loop only with its own gains.
@@ -166,8 +160,8 @@ def first_iterate(replay: ReplayProblem, chi: Array) -> tuple[Iterate, Rows]:
 
 
 def next_iterate(
-    replay: ReplayProblem, iterates: list[Iterate], system: Rows, strict: bool = False
-) -> tuple[Iterate, Rows]:
+    replay: ReplayProblem, iterates: list[Iteration], system: Rows, strict: bool = False
+) -> tuple[Iteration, Rows]:
     """
     Step to the newest fit; where its M(q) is not positive definite or its error larger, shorten.
 
@@ -183,9 +177,9 @@ def next_iterate(
 def _first_that_holds(
     replay: ReplayProblem,
     candidates: Iterable[tuple[float, bool, Array]],
-    iterates: list[Iterate],
+    iterates: list[Iteration],
     head: str,
-) -> tuple[Iterate, Rows]:
+) -> tuple[Iteration, Rows]:
     """Return the first candidate that can be simulated without a larger error, and its system."""
     number, failure = len(iterates), None
     before, estimate = (iterates[-1].error, iterates[-1].estimate) if iterates else (np.inf, None)
@@ -206,17 +200,15 @@ def _first_that_holds(
 
 
 def _step_candidates(
-    replay: ReplayProblem, iterates: list[Iterate], system: Rows, strict: bool
+    replay: ReplayProblem, iterates: list[Iteration], system: Rows, strict: bool
 ) -> Iterator[tuple[float, bool, Array]]:
     """Yield what to try: length of the step (0: full, scaled gains), own gains, parameters."""
     last, is_didim = iterates[-1], replay.method == 'didim'
     recent = iterates[-1 - ANDERSON_DEPTH :]
-    full = len(recent) > 1 and all(iterate.record.step_length == 1.0 for iterate in recent)
+    full = len(recent) > 1 and all(iterate.step_length == 1.0 for iterate in recent)
     # Sensitivities converge quadratically by themselves.
     if full and is_didim and not strict:
-        values, fits = np.array([(x.record.value, x.estimate.value) for x in recent]).swapaxes(
-            0, 1
-        )
+        values, fits = np.array([(x.value, x.estimate.value) for x in recent]).swapaxes(0, 1)
         ahead = anderson_mixing(values, fits, last.estimate.sigma)
         if ahead is not None:
             yield 1.0, True, replay.standard_parameters(ahead)
@@ -252,7 +244,7 @@ def gain_scale_of(replay: ReplayProblem, inertia: Array, own_gains: bool) -> Arr
 
 def _simulate_and_fit(
     replay: ReplayProblem, chi: Array, number: int, step_length: float, own_gains: bool
-) -> tuple[Iterate, Rows]:
+) -> tuple[Iteration, Rows]:
     """Simulate standard parameters (p,) and fit along their motion."""
     inertia = replay.inertia(chi)
     gain_scale = gain_scale_of(replay, inertia, own_gains)
@@ -274,11 +266,10 @@ def _simulate_and_fit(
     motion, measured = simulation[1:4], replay.measured
     to_reference = relative_motion_error(motion, replay.desired)
     to_measured = None if measured is None else relative_motion_error(motion, measured)
-    record = Iteration(
-        number, value, torque_error, to_reference, to_measured, inertia, gain_scale, step_length
-    )
-    error = float(np.sqrt(np.mean(output_error**2)))
-    return Iterate(chi, record, fit(system, 'wls'), error), system
+    return Iteration(
+        number, value, torque_error, to_reference, to_measured, inertia, gain_scale, step_length,
+        chi, fit(system, 'wls'), float(np.sqrt(np.mean(output_error**2))),
+    ), system  # fmt: skip
 
 
 class ReplayResult(NamedTuple):
@@ -303,17 +294,17 @@ def didim(replay: ReplayProblem, chi: Array, progress: Progress | None = None) -
     replay = dataclasses.replace(replay, prior=prior_distribution(replay))
     iterate, system = first_iterate(replay, chi)
     iterates = [iterate]
-    report(iterate.record)
+    report(iterate)
     try:
         while len(iterates) < replay.settings.iterations:
             iterate, system = next_iterate(replay, iterates, system)
             iterates.append(iterate)
-            report(iterate.record)
-            full_step = iterate.record.step_length == 1.0
+            report(iterate)
+            full_step = iterate.step_length == 1.0
             if full_step and _converged(iterates[-2].estimate, iterate.estimate, replay.settings):
                 # A last simulation checks the result and gives its torque error.
                 last = next_iterate(replay, iterates, system, strict=True)[0]
-                report(last.record)
+                report(last)
                 history = _history(replay, [*iterates, last], system)
                 return ReplayResult(iterate.estimate, system, history)
         raise DivergenceError(
@@ -328,11 +319,11 @@ def didim(replay: ReplayProblem, chi: Array, progress: Progress | None = None) -
 
 
 def _without_convergence(
-    replay: ReplayProblem, iterates: list[Iterate], system: Rows, error: DivergenceError
+    replay: ReplayProblem, iterates: list[Iteration], system: Rows, error: DivergenceError
 ) -> ReplayResult:
     """Return the last simulated parameters; raise where they do not explain the torque."""
     first, last = iterates[0], iterates[-1]
-    value = last.record.value
+    value = last.value
     left = system.total_residual(value) if replay.method == 'didim' else last.error
     if last.error > first.error or left > MAX_RESIDUAL:
         raise error
@@ -364,9 +355,10 @@ def _converged(before: Estimate, after: Estimate, settings: ReplaySettings) -> b
 
 
 def _history(
-    replay: ReplayProblem, iterates: list[Iterate], system: Rows, *notes: Finding
+    replay: ReplayProblem, iterates: list[Iteration], system: Rows, *notes: Finding
 ) -> History:
-    last, estimate, joints = iterates[-1].record, iterates[-1].estimate, replay.robot.joints
+    last, joints = iterates[-1], replay.robot.joints
+    estimate = last.estimate
     method, findings = replay.method, [*notes]
     omega, zeta = replay.loop_dynamics(last.inertia / last.gain_scale)
     band = bandwidth(replay.desired.dq, replay.law.rate)
@@ -393,10 +385,10 @@ def _history(
             if ratio > DOUBTFUL_RATIO:
                 kind = 'motion_wrong' if ratio > WRONG_RATIO else 'motion_doubtful'
                 findings.append(finding(kind, [joint], ratio=ratio))
-    if any(0.0 < iterate.record.step_length < 1.0 for iterate in iterates):
+    if any(0.0 < iterate.step_length < 1.0 for iterate in iterates):
         findings.append(finding('steps_shortened', method=method.upper()))
-    records = tuple(iterate.record for iterate in iterates)
-    return History(replay.base.names, joints, records, omega, zeta, band, tuple(findings))
+    loop = omega, zeta, band, tuple(findings)
+    return History(replay.base.names, joints, tuple(iterates), *loop)
 
 
 def identify_closed_loop(
