@@ -96,6 +96,20 @@ def test_figures_that_are_none_are_refused(tmp_path, results, damage):
         read_results(tmp_path)
 
 
+def test_files_of_earlier_versions_are_read(tmp_path, results):
+    """They do not say where joints move, and may not know the quality of their data."""
+    path = write_results(results, tmp_path)
+    values = parse_yaml(path.read_text(), str(path))
+    path.write_text(dump_yaml({**values, 'quality': {}}))
+    with np.load(tmp_path / 'torques.npz') as arrays:
+        known = {name: arrays[name] for name in arrays if not name.endswith('.valid')}
+    np.savez(tmp_path / 'torques.npz', **known)
+    read = read_results(tmp_path)
+    assert read.quality is None and read.torques.keys() == results.torques.keys()
+    for each in read.torques.values():
+        assert each.valid.shape == each.measured.shape and each.valid.all() and each.parts
+
+
 def test_damaged_torques_are_refused(tmp_path, results):
     write_results(results, tmp_path)
     (tmp_path / 'torques.npz').write_bytes(b'PK\3\4nonsense')
