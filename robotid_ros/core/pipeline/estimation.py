@@ -27,7 +27,7 @@ from ..model.robot import BaseParameters, ElasticRobot, Robot
 from ..parameters.standard import basic_solution
 from ..regression.delays import prepare_without_delay
 from ..regression.estimate import agreement, Estimate
-from ..regression.estimators import add_reference_instruments, fit, MIXED
+from ..regression.estimators import add_instruments, fit, MIXED
 from ..regression.observation_system import observe, Observed, Rows, System
 from ..replay.didim import (
     describe_iteration,
@@ -212,8 +212,11 @@ def _fit(
             recording, samples, system, robot, base, replay, iterations
         )
     except (ConfigurationError, ControllerError, DivergenceError, UnknownNameError) as error:
-        # Instruments of the reference, where no motion is simulated.
-        system = add_reference_instruments(system, samples, recording, robot, base)
+        # Instruments of the reference, where no motion is simulated; a fit without is refused.
+        reference = recording.select(robot.joints).reference
+        if reference is not None and reference.time.size > 1:
+            motion = reference.q, reference.dq, reference.ddq
+            system = add_instruments(system, samples, reference.time, motion, robot, base)
         estimate = fit(system, 'iv', iterations)
         remarks = [finding('reference_instruments', reason=str(error)), *remarks]
     return system, estimate, remarks, None

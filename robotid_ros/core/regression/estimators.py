@@ -11,7 +11,7 @@ import numpy as np
 from ...exceptions import ConfigurationError, RankDeficientError, RecordingError, UnknownNameError
 from ..arrays import Array, SINGULAR
 from ..model.robot import BaseParameters, Robot
-from ..signals.recording import Recording, Samples
+from ..signals.recording import Samples
 from .covariance import cluster_products, inflation, jackknife, largest, propagated, widened
 from .estimate import Estimate
 from .least_squares import instrumental_variables, least_squares, Solution, total_least_squares
@@ -41,19 +41,6 @@ def add_instruments(
     other = observe(moved, robot, base)
     inside = (system.time >= time[0]) & (system.time <= time[-1])
     return dataclasses.replace(system, Z=other.W, valid=system.valid & inside)
-
-
-def add_reference_instruments(
-    system: Rows, samples: Samples, recording: Recording, robot: Robot, base: BaseParameters
-) -> Rows:
-    """Add W of the recorded reference to a system; RecordingError where there is none."""
-    reference = recording.select(robot.joints).reference
-    if reference is None or reference.time.size < 2:
-        raise RecordingError(
-            "method 'iv' needs the reference as instrument: record controller_state, or use 'wls'"
-        )
-    motion = reference.q, reference.dq, reference.ddq
-    return add_instruments(system, samples, reference.time, motion, robot, base)
 
 
 HUBER = 1.345  # residual over σ from which a row counts less: 95 % efficient on Gaussian noise
@@ -211,7 +198,8 @@ def fit(system: System, method: str = 'wls', iterations: int = 1) -> Estimate:
     if method == 'iv' and isinstance(system, Rows):
         if system.Z is None:
             raise RecordingError(
-                "method 'iv' needs the reference as instrument: record controller_state"
+                "method 'iv' needs the reference as instrument: record controller_state, or use "
+                "'wls'"
             )
         projected = [Z[valid] for Z, valid in zip(system.Z, system.valid, strict=True)]
     joints, value = list[_Weighted](), None
