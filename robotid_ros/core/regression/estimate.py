@@ -60,7 +60,9 @@ class Estimate(ReadOnlyArrays):
     total_residual: float  # relative residual of all joints together
     sigma_torque: Array  # (n,) standard deviation of the joints' residuals [N·m or N]
     rows: Indices  # (n,) rows used per joint, after decimation
-    singular: Array  # (b,) singular values of the weighted rows, columns scaled to length one
+    # Singular values of the weighted rows, columns scaled to length one; of a mixed model those of
+    # its plain fit.
+    singular: Array
     method: str  # 'ols', 'wls', ...
     # (b, b) part of the covariance that counts what the model leaves out, or None.
     model_error: Array | None = None
