@@ -130,8 +130,9 @@ def work(client: Client, robot: Robot, *, carries: bool) -> AtWork:
     rms = []
 
     def run() -> None:
-        rms.append(client.move(held, there))
-        client.move(there, held)
+        # On its way there the robot leaves the sag of what it was sent, or carried, before.
+        client.move(held, there)
+        rms.append(client.move(there, held))
 
     for enabled in (False, True):
         client.set(RELAY, enabled=enabled)
