@@ -178,6 +178,16 @@ def test_a_sensor_is_identified_compensated_and_watched(client: Client):
     client.hold(rest[0], still + push, lambda: len(client.wrenches) > 3)
     np.testing.assert_allclose(client.wrenches[-1], push, atol=0.5)
 
+    # A sensor that turns unseen has another weight.
+    def told() -> bool:
+        client.publish(np.full(6, np.nan), still + 9.0 * push, 10**9)
+        states = [s for s in client.diagnostics if s.name == 'force_torque: state']
+        return bool(states) and int(values_of(states[-1])['messages_passed_over']) > 2
+
+    client.diagnostics.clear()
+    wait_until(told, 'it passes wrenches over')
+    assert max(wrench[2] for wrench in client.wrenches) < 50.0
+
 
 def test_a_sensor_of_the_other_sign_is_told(client: Client):
     client.start()
