@@ -186,6 +186,8 @@ def test_speed_a_node_that_dies_and_no_number_leave_the_arm_at_rest(
     fault = {'simulation.fault.kind': 'nan_joint_state', 'simulation.fault.time': 1e6}
     guided, robot = Guided(session, results, **fault), session.robot
     guided.guide()
+    with pytest.raises(AssertionError, match='carried at the start'):
+        guided.carry(1.0, [0.1, 0.0, 0.0])
     guided.push(20.0)
     assert 'faster than its speed limit' in guided.failed()
     assert guided.active() == [HOLDS]

@@ -19,6 +19,8 @@ import uuid
 
 from controller_manager_msgs.srv import ListControllers, SwitchController
 import numpy as np
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.parameter import Parameter
 from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -87,6 +89,8 @@ class Pace:
 class GravityCompensation(ModelNode):
     """Guides the arm; options of `ModelNode`."""
 
+    _guiding = False
+
     def __init__(self, **options: Any):
         super().__init__('gravity_compensation', **options)
         self._forwarder = self.settings.controller
@@ -97,10 +101,16 @@ class GravityCompensation(ModelNode):
         self._commands = self.create_publisher(Float64MultiArray, commands, 1)
         self._list = self.create_client(ListControllers, f'{at}{MANAGER}/list_controllers')
         self._switch = self.create_client(SwitchController, f'{at}{SWITCH}')
-        self._guiding, self._ending = False, threading.Event()
+        self._ending = threading.Event()
         self._listed: Future | None = None
         self._listed_at = -np.inf
         self.start_worker(self._prepare)
+
+    def _check_payload(self, parameters: list[Parameter]) -> SetParametersResult:
+        if self._guiding and any('.payload.' in each.name for each in parameters):
+            why = "the arm is held with what it carried at the start: call '~/stop' first"
+            return SetParametersResult(successful=False, reason=why)
+        return super()._check_payload(parameters)
 
     def _make_ready(self) -> str:
         """Check results and controllers, and offer the services."""
