@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from typing import Any
+import uuid
 
 from action_msgs.msg import GoalStatus
 from control_msgs.action import FollowJointTrajectory
@@ -18,6 +19,7 @@ from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
 from rcl_interfaces.srv import GetParameters, SetParametersAtomically
 from rclpy.action import ActionClient
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from unique_identifier_msgs.msg import UUID
 from waiting import PATIENCE
 
 from robotid_ros.core.model import build_robot
@@ -47,15 +49,14 @@ class Mover:
         self.client = ActionClient(session.client.node, FollowJointTrajectory, ACTION)
         session.client.wait_for(self.client.server_is_ready, what='the relay offers its action')
 
-    def send(
+    def goal(
         self,
         end: Any,
         duration: float,
         start: Any = START,
         names: tuple[str, ...] = JOINTS,
         **changes: Any,
-    ) -> Any:
-        """Send a goal; return its handle."""
+    ) -> FollowJointTrajectory.Goal:
         count = round(duration / 0.1) + 1
         s = np.linspace(0.0, 1.0, count)
         travel = np.asarray(end) - start
@@ -75,6 +76,11 @@ class Mover:
         ]
         goal = FollowJointTrajectory.Goal(trajectory=JointTrajectory(joint_names=list(names)))
         goal.trajectory.points = points
+        return goal
+
+    def send(self, *motion: Any, **changes: Any) -> Any:
+        """Send a goal; return its handle."""
+        goal = self.goal(*motion, **changes)
         executor = self.session.client.node.executor
         sent = executor.create_task(lambda: self.client.send_goal_async(goal))
         handle = result_of(result_of(sent, PATIENCE, 'the executor'), PATIENCE, 'the relay')
@@ -200,6 +206,9 @@ def test_what_efforts_cannot_be_added_to_is_refused_in_a_sentence(mover: Mover):
     sent = mover.move(START + 2.0, 0.1)
     assert sent.result.error_code == INVALID
     assert 'effort' in sent.result.error_string
+    for value in (np.nan, np.inf, -1.0):
+        wrong = ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=value)
+        assert not set_parameter(session, 'feedforward.payload.mass', wrong).successful
     mass = ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=1e5)
     assert set_parameter(session, 'feedforward.payload.mass', mass).successful
     assert mover.move(START + 0.3, 1.0).result.error_code == INVALID
@@ -259,6 +268,54 @@ def test_a_newer_goal_takes_over_and_a_cancelled_one_ends(mover: Mover):
     assert mover.result(second).status == GoalStatus.STATUS_CANCELED
     assert session.robot.rest_after(session.robot.now) < 0.5
     assert not has_priority(relay)
+
+
+def test_a_goal_that_is_sent_twice_runs_once(mover: Mover):
+    session, executor = mover.session, mover.session.client.node.executor
+    goal, name = mover.goal(START + 0.8, 2.0), UUID(uuid=list(uuid.uuid4().bytes))
+    handles = []
+    for _ in range(2):
+        sent = executor.create_task(lambda: mover.client.send_goal_async(goal, goal_uuid=name))
+        sent = result_of(sent, PATIENCE, 'the executor')
+        handles.append(result_of(sent, PATIENCE, 'the relay'))
+        session.robot.wait_moving(0.1)
+    assert [handle.accepted for handle in handles] == [True, False]
+    assert mover.result(handles[0]).status == GoalStatus.STATUS_SUCCEEDED
+
+
+LOSES = """
+import os
+from rclpy.action import ActionServer
+accept = ActionServer._execute_goal_request
+async def lose(self, taken):
+    if self._node.get_name() != 'feedforward' or os.path.exists(os.environ['ACCEPTS']):
+        await accept(self, taken)
+ActionServer._execute_goal_request = lose
+"""
+
+
+def test_a_goal_that_is_not_accepted_is_cancelled(
+    config: Path, identified: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """It was sent before that; rclpy gives it up where the middleware cannot send its answer."""
+    (tmp_path / 'sitecustomize.py').write_text(LOSES)
+    monkeypatch.setenv('PYTHONPATH', str(tmp_path))
+    monkeypatch.setenv('ACCEPTS', str(tmp_path / 'accepts'))
+    with Session(config, tmp_path) as session:
+        mover = mover_of(session, identified)
+        goal, executor = mover.goal(START + 1.5, 6.0), session.client.node.executor
+        sent = executor.create_task(mover.client.send_goal_async, goal)
+        session.client.wait_for(
+            lambda: np.abs(session.robot.positions[-1] - START).max() > 1e-5, what='it moves'
+        )
+        assert session.robot.rest_after(session.robot.now) < 0.5
+        here = session.robot.positions[-1]
+        assert np.abs(here - START).max() < 0.1
+        assert not result_of(sent, PATIENCE, 'the executor').done()
+        (tmp_path / 'accepts').touch()
+        ended = mover.move(START + 0.3, 1.0, start=here)
+        assert ended.status == GoalStatus.STATUS_SUCCEEDED
+        assert not has_priority(session.process('feedforward').pid)
 
 
 @pytest.mark.parametrize('number', [signal.SIGKILL, signal.SIGSTOP, signal.SIGINT])

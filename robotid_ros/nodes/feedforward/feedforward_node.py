@@ -20,7 +20,7 @@ from action_msgs.msg import GoalStatus, GoalStatusArray
 from control_msgs.action import FollowJointTrajectory
 from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
-from rclpy.action import ActionClient, ActionServer, CancelResponse, GoalResponse
+from rclpy.action import ActionClient, ActionServer, CancelResponse
 from rclpy.action.server import ServerGoalHandle
 from rclpy.task import Future
 from unique_identifier_msgs.msg import UUID
@@ -99,7 +99,7 @@ def read_goal(
         motion = np.insert(motion, 0, [begin, dq, np.zeros(robot.n)], axis=1)
     if not (np.isfinite(time).all() and np.isfinite(motion).all()):
         raise TrajectoryError('the goal holds a value that is not a number')
-    if len(time) < 2 or (np.diff(time) <= 0.0).any():
+    if len(time) < 2 or time[0] < 0.0 or (np.diff(time) <= 0.0).any():
         raise TrajectoryError('the times of the goal do not increase from 0')
     kind = Waypoints if with_accelerations else CubicWaypoints
     return kind(tuple(joints), time, *motion), first
@@ -133,6 +133,23 @@ class Running:
             return None
         now, (t, tau) = time.monotonic() - self.began, (self.points.time, self.points.tau)
         return np.array([np.interp(now, t, tau[:, j]) for j in range(tau.shape[1])])
+
+
+class EarlyServer(ActionServer):
+    """An action server that shows a goal before it writes the goal's id for its log, twice."""
+
+    def __init__(self, on_goal: Callable[[Any], None], *arguments: Any, **options: Any):
+        self._on_goal = on_goal
+        super().__init__(*arguments, **options)
+
+    def take_data(self) -> dict[str, Any]:
+        """Take what has arrived; a goal that was there before is refused by rclpy."""
+        taken: dict[str, Any] = super().take_data()
+        if 'goal' in taken:
+            request = taken['goal'][1]
+            if bytes(request.goal_id.uuid) not in self._goal_handles:
+                self._on_goal(request.goal)
+        return taken
 
 
 class FeedForward(ModelNode):
@@ -182,12 +199,12 @@ class FeedForward(ModelNode):
         jtc.check_controller(description, self._model.robot)
         self._period = 1.0 / (description.rate or USUAL_RATE)
         self._guardian = self._new_guardian(self._stopping)
-        self._server = ActionServer(
+        self._server = EarlyServer(
+            self._on_goal,
             self,
             FollowJointTrajectory,
             f'~/{jtc.ACTION}',
             execute_callback=self._execute,
-            goal_callback=self._on_goal,
             handle_accepted_callback=self._on_accepted,
             cancel_callback=self._cancel,
         )
@@ -195,12 +212,11 @@ class FeedForward(ModelNode):
 
     # A goal
 
-    def _on_goal(self, goal: FollowJointTrajectory.Goal) -> GoalResponse:
+    def _on_goal(self, goal: FollowJointTrajectory.Goal) -> None:
         """Send a goal before rclpy accepts it, which takes longer than most efforts."""
         self._drop_unaccepted()
         running = Running(self._model.robot.n)
         self._last_requested = self._unaccepted = running
-        prefer_threads(True)
         try:
             guarded = self._guardian is not None and self._guardian.is_running
             if guarded and self._is_quick(goal.trajectory):
@@ -209,10 +225,10 @@ class FeedForward(ModelNode):
         except Exception as error:  # it would end the node here: `_begin` raises it, for this goal
             running.answer = Future()
             running.answer.set_exception(error)
-        return GoalResponse.ACCEPT
 
     def _on_accepted(self, handle: ServerGoalHandle) -> None:
         """Go on with the goal of `_on_goal`, right after which rclpy calls this."""
+        prefer_threads(True)
         running, self._unaccepted = self._unaccepted, None
         assert running is not None
         running.given = handle
@@ -383,12 +399,10 @@ class FeedForward(ModelNode):
     def _drop_unaccepted(self) -> None:
         """Cancel a goal that was sent and that rclpy did not accept: its client may be gone."""
         running, self._unaccepted = self._unaccepted, None
-        if running is not None:
-            prefer_threads(False)
-            if running.answer is not None:
-                running.answer.add_done_callback(
-                    lambda sent: sent.exception() or sent.result().cancel_goal_async()
-                )
+        if running is not None and running.answer is not None:
+            running.answer.add_done_callback(
+                lambda sent: sent.exception() or sent.result().cancel_goal_async()
+            )
 
     def _watch(self) -> None:
         """Give signs of life, take in the tracking error, and cancel where states stop."""

@@ -225,6 +225,12 @@ def test_lines_between_efforts_of_a_goal_are_right(
     assert len(points.time) < 0.25 * goal.duration / PERIOD
 
 
+def test_a_goal_too_long_for_memory_is_refused(motion: Waypoints, robot: Robot):
+    long = slowed(motion, 1e6)
+    with pytest.raises(TrajectoryError, match='send it in parts'):
+        goal_with_efforts(long, robot, robot.prior, PERIOD, np.zeros(robot.n), 0.3)
+
+
 def test_a_cubic_is_that_of_its_ends():
     time = np.array([0.0, 0.5, 1.25])
     polynomial = np.polynomial.Polynomial([0.2, -1.0, 0.7, 2.0])

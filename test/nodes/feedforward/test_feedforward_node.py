@@ -67,7 +67,7 @@ def test_in_motion_nothing_is_sent_before_the_first_point():
     assert len(whole) == 3
 
 
-@pytest.mark.parametrize('times', [(0.5, 0.5), (1.0, 0.5), (0.0,)])
+@pytest.mark.parametrize('times', [(0.5, 0.5), (1.0, 0.5), (0.0,), (-0.5, 1.0)])
 def test_times_that_do_not_increase_are_refused(times):
     with pytest.raises(TrajectoryError, match='times of the goal do not increase'):
         read_goal(goal(*times), ROBOT, lambda: (ZERO, ZERO))
