@@ -24,6 +24,7 @@ from .observation_matrix import KinematicTree
 from .settings import Workspace
 
 shapes = getattr(pin, 'coal', None) or pin.hppfcl  # of Pinocchio 3, by their former name
+_MESHES = shapes.CachedMeshLoader()  # reads a file again only if it has changed
 GROUND = 'ground'
 _PACKAGE = re.compile('package://[^/]*/')
 SIZES = {'box': 3, 'sphere': 1, 'cylinder': 2}  # how many numbers the size of an obstacle has
@@ -131,7 +132,8 @@ def _link_geometry(
             # It cannot hold more than 255 neighbours of a vertex, as in the fans of finely meshed
             # discs.
             with suppress(RuntimeError):
-                body.geometry.buildConvexHull(True, 'Qt')
+                if body.geometry.convex is None:
+                    body.geometry.buildConvexHull(True, 'Qt')
                 hull = body.geometry.convex
         if hull is None:
             boxes.append(body.name)
@@ -180,7 +182,7 @@ def _readable_geometry(
 def _shapes(urdf: str, model: Any, folders: list[str]) -> Any:
     """Read the shapes of a description; ValueError or RuntimeError where a mesh is missing."""
     read = pin.buildGeomFromUrdfString(
-        model, urdf, pin.GeometryType.COLLISION, package_dirs=folders
+        model, urdf, pin.GeometryType.COLLISION, package_dirs=folders, mesh_loader=_MESHES
     )
     for body in filter(_is_mesh, read.geometryObjects):
         if not np.isfinite(body.geometry.vertices()).all():
