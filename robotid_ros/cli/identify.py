@@ -109,14 +109,14 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     if commanded:
         return _identify_servos(args, session, folder)
     validation = args.validation_part
-    whole = validation is None and shared.selected_part(args) is None
     fitted_files = [Path(bag).resolve() for bag in args.bag]
-    if whole and args.validation and Path(args.validation).resolve() in fitted_files:
+    if args.validation and Path(args.validation).resolve() in fitted_files:
         raise ConfigurationError(
             f"'{args.validation}' cannot validate what is fitted to it: give another recording, "
-            'or fit a part of it by --part 0:0.7'
+            'or leave it out and fit a part of it by --part 0:0.7'
         )
-    fitted, other = split_all(session.recordings, shared.selected_part(args), validation)
+    own = None if args.validation else validation
+    fitted, other = split_all(session.recordings, shared.selected_part(args), own)
     if args.validation:
         other = session.read(args.validation, share)
         other = validation.of(other) if validation else other

@@ -80,7 +80,7 @@ def add_log_options(parser: argparse.ArgumentParser) -> None:
     text = 'of a bag: efforts on a topic of their own: '
     text += "'/dynamic_joint_states:torque', '/currents:data[0:6]'"
     option(group, '--effort-topic TOPIC[:FIELD]', text, default='')
-    option(group, '--rate HZ', 'where no stamps are', type=float, default=0.0)
+    option(group, '--rate HZ', 'where no stamps are', type=above_zero, default=0.0)
 
 
 def add_output_option(

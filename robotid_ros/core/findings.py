@@ -135,8 +135,9 @@ F115 rows_without_states info: {count} rows without positions and efforts are le
   have other contents.
 F116 rows_without_time info: {count} rows without a time, or with one far from all others, are left
   out WHY A sample without its time cannot be used.
-F117 stamps_from_rate info: Stamps follow from the rate of the file, {rate:g} Hz WHY A rate that is
-  off scales velocities and inertias.
+F117 stamps_from_rate info: Stamps follow from the rate, {rate:g} Hz[[; the times {columns} have
+  {own:.4g} Hz]] DO If it is another, give it by --rate, or leave that out WHY A rate that is off
+  scales velocities and inertias.
 F119 trials_joined info: The times of '{path}' start again within it: they are taken for trials one
   after another, {gap:g} s apart WHY Trials of different robots or loads do not belong together.
 F120 metadata_missing info: metadata.yaml is missing: the data files are read themselves WHY A
@@ -250,6 +251,9 @@ F228 logs_together info: {count} logs were identified together: {logs} WHY Logs 
 F230 effort_dead_zone: The effort of {joint} reads 0 below {least:.3g}, in {share:.1%} of the
   samples: these are left out DO Record a motion that loads {joint} more WHY Efforts that read 0
   are not 0, and would look like friction.
+F231 position_jumps error: The position of {joints} jumps {count} times, first after {since:.2f} s
+  DO Record without losses, or identify the parts separately (--from, --to) WHY A joint cannot
+  jump: rows lack or repeat there, a zero changed, or a counter overflowed.
 F239 clock_starved info: {share:.0%} of the samples have the stamp of the one before, from a clock
   that lagged: their times follow from the motion, at {rate:.4g} Hz DO Use a lower real-time factor
   WHY Velocities and positions show how much time lies between them.
@@ -397,10 +401,11 @@ F451 inertia_impossible: The inertia of {links} has a negative diagonal element,
 F452 angles_rounded info: Angles of {joints} were written as rounded multiples of π/2 and taken as
   exact DO Write more decimals in the URDF WHY Axes that are almost parallel give base parameters
   that no data can distinguish.
-F453 masses_assumed: The URDF has no inertials: {mass:g} kg are shared out between its links by
-  their lengths MEANS Efforts of a motion to be run, and how standard parameters are shared between
-  links, depend on them DO Set robot.mass to that of the data sheet, or write masses and inertias
-  into the URDF WHY Base parameters and predicted torques do not depend on them.
+F453 masses_assumed: The URDF has no inertials, or the same in all links: {mass:g} kg are
+  shared out between these by their lengths MEANS Efforts of a motion to be run, and how standard
+  parameters are shared between links, depend on them DO Set robot.mass to that of the data sheet,
+  or write masses and inertias into the URDF WHY Base parameters and predicted torques do not
+  depend on them.
 F454 limits_in_degrees: No joint of an arm has such limits: [[{joints} {limits}]] MEANS They seem
   to be in degrees DO Give radians in the robot description, or in robot.lower, upper and velocity
   WHY A motion that is designed by such limits runs into stops.

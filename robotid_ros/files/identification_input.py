@@ -186,7 +186,8 @@ def split(
     Split a recording into what to identify on and what to validate on, None without.
 
     Without parts the session's phases count, or all of it is to identify on. With the first one
-    alone the longer of what comes before or after it validates.
+    alone the longer of what comes before or after it validates. Raises ConfigurationError where
+    they overlap: what is fitted does not validate.
     """
     names = {phase.name for phase in recording.phases}
     if part is not None:
@@ -194,7 +195,14 @@ def split(
     else:
         chosen = _check_duration(recording.phase(EXCITING) if EXCITING in names else recording)
     if validation is not None:
-        return chosen, validation.of(recording)
+        other = validation.of(recording)
+        (first, last), (start, stop) = chosen.time_range, other.time_range
+        if start < last and first < stop:
+            raise ConfigurationError(
+                'what is fitted cannot validate: let parts not overlap, as --part 0:0.7 and '
+                '--validation-part 0.7:1'
+            )
+        return chosen, other
     if part is None:
         known = VALIDATING in names
         return chosen, _check_duration(recording.phase(VALIDATING)) if known else None

@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 
+import robotid_ros as rid
 from robotid_ros.cli.shared_options import EXIT_UNUSABLE
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.dynamics import inverse_dynamics
@@ -133,20 +134,21 @@ def test_the_first_seconds_of_a_real_robot_are_not_relied_on(run, tmp_path):
     log = folder / 'ur10_exciting_trajectory.db3'
     if not log.exists():
         pytest.skip('the log of the UR10 is not here')
-    args = ('identify', log, '--urdf', folder / 'robot.urdf', '--json', '-o')
     # Nothing validates: what comes later is another recording.
-    part = ('--part', '0s:6s', '--validation-part', '0s:6s')
-    code, out, _ = run(*args, tmp_path / 'short', *part)
-    verdict = json.loads(out)['verdict']
-    assert verdict['level'] in ('poor', 'unusable') and verdict['reason'] == 'parameters'
-    assert code == (EXIT_UNUSABLE if verdict['level'] == 'unusable' else 0)
-    expected = {each['joint']: each['from_parameters'] for each in verdict['joints']}
+    recording = rid.load(log, urdf=folder / 'robot.urdf')
+    short = recording.between(0.0, 6.0)
+    result = rid.identify(short, rid.load_robot(folder / 'robot.urdf', short))
+    verdict = rid.judge(result)
+    assert verdict.level in ('poor', 'unusable') and verdict.reason == 'parameters'
+    expected = {each.joint: each.from_parameters for each in verdict.joints}
     kept = tmp_path / 'short' / 'parameters.yaml'
+    rid.save(result, short, kept.parent)
     later = ('--urdf', folder / 'robot.urdf', '--part', '8s:27s', '-o', tmp_path / 'later')
     _, out, _ = run('validate', log, '--parameters', kept, '--json', *later)
     actual = {each['joint']: each['moving'] for each in json.loads(out)['residuals']}
     worst = max(expected, key=expected.__getitem__)
     assert worst == max(actual, key=actual.__getitem__)
     assert 0.5 < actual[worst] / expected[worst] < 2.0
-    code, out, _ = run(*args, tmp_path / 'long', '--part', '0:0.5')
+    args = ('identify', log, '--urdf', folder / 'robot.urdf', '--json', '-o', tmp_path / 'long')
+    code, out, _ = run(*args, '--part', '0:0.5')
     assert code == 0 and json.loads(out)['verdict']['usable']

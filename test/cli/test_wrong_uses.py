@@ -163,7 +163,11 @@ identify still.csv -c arm.yaml | name another column with --columns 'time=NAME'
 identify log.csv -c log.csv | as 'robotid init URDF' writes it
 identify log.csv -c again.yaml | the key 'robot' is given twice
 identify log.csv -c number.yaml | must be of type str, not 5
-identify log.csv -c arm.yaml --rate nan | give one from 1 to 100000
+identify log.csv -c arm.yaml --rate nan | must be a number above zero
+identify log.csv -c arm.yaml --rate 0 | must be a number above zero
+identify log.csv -c arm.yaml --part 0:0.7 --validation-part 0.5:1 | what is fitted cannot validate
+identify log.csv -c arm.yaml --validation-part 0.5:1 | what is fitted cannot validate
+identify log.csv -c arm.yaml --part 0:0.7 --validation ./log.csv | or leave it out
 identify log.csv -c arm.yaml --validation lgo.csv | did you mean 'log.csv'?
 identify log.csv -c arm.yaml -o arm.urdf/x | is a file, not a folder: name another one
 identify folder -c arm.yaml | give another folder

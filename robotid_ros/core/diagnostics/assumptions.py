@@ -18,7 +18,13 @@ from ..regression.validation import Validation
 from ..signals.recording import Samples
 from .advice import COMPENSATED, EFFORT_UNIT, find_causes, GEOMETRY, GRAVITY, SWAPPED
 from .data_quality import MIN_MOVING_SHARE
-from .plausibility import FittedModel, limit_warnings, saturation_warnings, scale_warnings
+from .plausibility import (
+    FittedModel,
+    limit_warnings,
+    magnitude_warnings,
+    saturation_warnings,
+    scale_warnings,
+)
 from .stationarity import friction_jump, joint_torques, LARGE_RESIDUAL, stationarity_warnings
 from .trials import compare, RIDGE, Trial, trial_rows, Trials
 
@@ -64,6 +70,8 @@ def data_warnings(
     fits = all(system.W.shape[2] == count for system in systems) and len(estimate.value) == count
     if not fits or isinstance(robot, ElasticRobot):
         return beyond
+    if unsigned := magnitude_warnings(robot, samples):  # no sign or gain puts them right
+        return [*beyond, *unsigned]
     rows = trial_rows(systems)
     causes = [] if rows is None else find_causes(robot, base, samples, rows)
     measured = None if whole is None else trial_rows(whole.systems)

@@ -83,15 +83,24 @@ MAX_RESIDUAL = 0.1  # of a joint whose inertia may be taken at its word where it
 POSTURES = 20  # at which inertias are compared
 
 
+def magnitude_warnings(robot: Robot, samples: Samples) -> list[Finding]:
+    """Name the joints where all efforts come down to zero, and not below."""
+    moving = np.flatnonzero(samples.moving.any(axis=0))
+    least = np.percentile(samples.tau, 100.0 - PERCENTILE, axis=0)
+    efforts = np.percentile(np.abs(samples.tau), PERCENTILE, axis=0)
+    joints = [robot.joints[j] for j in moving]
+    signed = np.abs(least) >= SMALL * efforts
+    return (
+        [] if len(moving) < 2 or signed[moving].any() else [finding('effort_magnitudes', joints)]
+    )
+
+
 def scale_warnings(
     robot: Robot, base: BaseParameters, samples: Samples, estimate: Estimate
 ) -> list[Finding]:
     """Name the joints with efforts of an implausible size."""
-    found, looked_at = list[Finding](), np.asarray(samples.moving.any(axis=0))
-    least = np.percentile(samples.tau, 100.0 - PERCENTILE, axis=0)
+    found = list[Finding]()
     efforts = np.percentile(np.abs(samples.tau), PERCENTILE, axis=0)
-    if looked_at.sum() > 1 and (np.abs(least) < SMALL * efforts)[looked_at].all():
-        found.append(finding('effort_magnitudes', np.array(robot.joints)[looked_at].tolist()))
     limit = robot.limits.effort[: len(efforts)]
     over = np.flatnonzero((limit > 0.0) & (efforts > MAX_LIMIT_RATIO * limit))
     if over.size:
@@ -110,9 +119,9 @@ def scale_warnings(
     high = (largest > 0.0) & (shown - error > MAX_INERTIA_RATIO * largest)
     # A spring makes an inertia look negative; where much is left, what is left tells of it.
     low = (shown > 0.0) | (estimate.residual < MAX_RESIDUAL)
-    low &= shown + error < MIN_INERTIA_SHARE * prior
-    looked_at[over] = False
-    odd = np.flatnonzero((high | low) & looked_at)
+    low &= (shown + error < MIN_INERTIA_SHARE * prior) & samples.moving.any(axis=0)
+    high[over] = low[over] = False
+    odd = np.flatnonzero(high | low)
     if odd.size:
         values = {'inertias': shown[odd], 'expected': np.where(high, largest, prior)[odd]}
         found.append(finding('implausible_inertia', [robot.joints[j] for j in odd], **values))

@@ -53,6 +53,7 @@ COUNTS = '/counts'  # behind a name: efforts are the register itself, not ampere
 # joints come out within a factor of 1.5 (rms; of the three of benchmarks/assumed_masses.py, 1.7).
 LEAST = 0.1
 RADIUS = 0.05  # [m]
+PLACEHOLDERS = 3  # so many links are the same ball about their origins in no robot
 ASSUMED_MASS = 10.0  # where it is unknown and only what is identified depends on it [kg]
 # Gains of Dynamixel are torque over current at stall, 12 V or 5 V, of emanual.robotis.com, which
 # differ by 2 to 10 % between voltages. That of STS3215 is of its data sheet, 11 kg·cm/A; its stall
@@ -111,10 +112,13 @@ def build_robot(urdf: str, settings: RobotSettings) -> Robot:
         if x not in moving
     }
     model = _reduce(build_model(root), moving, locked, settings)
-    if not any(model.inertias[k + 1].mass > 0.0 for k in range(model.nv)):
+    if _are_placeholders(root) or not any(
+        model.inertias[k + 1].mass > 0.0 for k in range(model.nv)
+    ):
+        what = 'the same ball in each link for' if _are_placeholders(root) else 'no'
         raise ModelError(
-            'the URDF has no inertials: set robot.mass (--mass of robotid init) to what the data '
-            'sheet says of the whole robot, or give the links masses and inertias'
+            f'the URDF has {what} inertials: set robot.mass (--mass of robotid init) to what the '
+            'data sheet says of the whole robot, or give the links masses and inertias'
         )
     gain, spread = _gains(settings, joints)
     couplings = list[Coupling]()
@@ -491,9 +495,27 @@ def elastic_robot(robot: Robot, settings: RobotSettings) -> ElasticRobot:
 
 
 def lacks_inertials(urdf: str) -> bool:
-    """Return whether no link of a description has a mass."""
-    masses = parse_urdf(urdf).findall('link/inertial/mass')
-    return not any(float(mass.get('value', '0')) > 0.0 for mass in masses)
+    """Return whether no link of a description has a mass, or all have a placeholder."""
+    root = parse_urdf(urdf)
+    masses = root.findall('link/inertial/mass')
+    has_mass = any(float(mass.get('value', '0')) > 0.0 for mass in masses)
+    return not has_mass or _are_placeholders(root)
+
+
+def _are_placeholders(root: ElementTree.Element) -> bool:
+    """Return whether all links have the same ball about their origins."""
+    bodies = [
+        {
+            element.tag: {name: value for name, value in element.items() if name != 'rpy'}
+            for element in inertial
+        }
+        for inertial in root.findall('link/inertial')
+    ]
+    if len(bodies) < PLACEHOLDERS or any(body != bodies[0] for body in bodies):
+        return False
+    centre = bodies[0].get('origin', {}).get('xyz', '0')
+    moments = {bodies[0].get('inertia', {}).get(name) for name in ('ixx', 'iyy', 'izz')}
+    return len(moments) == 1 and not np.array(centre.split(), float).any()
 
 
 def on_stand(urdf: str) -> tuple[str, tuple[Finding, ...]]:
@@ -516,14 +538,16 @@ def with_inertials(urdf: str, mass: float) -> tuple[str, tuple[Finding, ...]]:
     Each becomes a rod from its joint to the middle of those that it carries. Parameters that a
     motion determines do not depend on it; efforts of a motion that is designed with it do. The
     mass is that of the whole robot, its base included, by the data sheet [kg]; 0: unknown. Returns
-    the text, the same where a moving link has a mass or that of the robot is unknown, and notes.
+    the text, the same where a moving link has a mass that is no placeholder, or that of the robot
+    is unknown, and notes.
     """
     if not 0.0 < mass < np.inf:
         return urdf, ()
     root = parse_urdf(urdf)
     check_tree(root)
     model = build_model(root)
-    if any(inertia.mass > 0.0 for inertia in model.inertias.tolist()[1:]):
+    masses = [inertia.mass for inertia in model.inertias.tolist()[1:]]
+    if any(mass > 0.0 for mass in masses) and not _are_placeholders(root):
         return urdf, ()
     # Of base and moving links: places of the joints that each carries, the farthest, and reach.
     carried = [list[Array]() for _ in range(model.njoints)]

@@ -12,9 +12,9 @@ from ..findings import Finding, finding
 from .recording import Recording
 
 MAX_INVALID_SHARE = 0.2  # of samples, beyond which a fault is the sensor's or the driver's
-# A spike goes and comes back by so many times the 99th percentile of the steps, which real motions
-# exceed by little.
-SPIKE_FACTOR, SPIKE_PERCENTILE = 10.0, 99.0
+# A spike goes and comes back by so many times the 99th percentile of the other steps, which real
+# motions exceed by little; so many samples may be spikes.
+SPIKE_FACTOR, SPIKE_PERCENTILE, MAX_SPIKES = 10.0, 99.0, 0.05
 JUMP_FACTOR = 5.0  # usual steps by which a hung driver goes on; a joint starts smoothly
 WRAP_TOLERANCE = 1.0  # off 2π of a turn: the most a joint moves between samples [rad]
 # An effort is clipped when so large a share of samples is its very extreme, and so many times more
@@ -85,7 +85,28 @@ def find_usable_samples(recording: Recording, max_gap: float) -> tuple[Mask, lis
     if stale.any():
         notes.append(finding('samples_repeated', count=int(stale.sum())))
         kept[rows[stale]] = False
-    return kept, notes
+    return kept, [*notes, *_jumps(recording, kept, max_gap)]
+
+
+def _jumps(recording: Recording, kept: Mask, max_gap: float) -> list[Finding]:
+    """Name joints whose position is another one from a sample on: rows lack or repeat."""
+    position, _ = unwrap_angles(recording.position[kept], recording.joints)
+    time = recording.time[kept]
+    pause = np.diff(time)
+    step = np.abs(np.diff(position, axis=0))
+    step[pause > max_gap] = 0.0
+    if len(step) < MIN_ROWS or not step.any():
+        return []
+    usual = np.array([np.quantile(x[x > 0.0], USUAL) if x.any() else np.inf for x in step.T])
+    # Of a joint that starts to move, the steps beside a large one are large, too.
+    beside = np.pad(step, ((1, 1), (0, 0)))
+    alone = step > JUMP_FACTOR * np.maximum(beside[:-2], beside[2:])
+    far = alone & (step > JUMP * usual)
+    if not far.any():
+        return []
+    rows, joints = far.any(axis=1), far.any(axis=0)
+    values = {'count': int(rows.sum()), 'since': float(time[1:][rows][0] - recording.time[0])}
+    return [finding('position_jumps', list(compress(recording.joints, joints)), **values)]
 
 
 def find_spikes(values: Array) -> Mask:
@@ -97,10 +118,15 @@ def find_spikes(values: Array) -> Mask:
     alone = np.where(turns, np.minimum(size[:-1], size[1:]), 0.0)
     # Where so many steps are as large as the percentile would have to be, none is a spike: most
     # columns need no percentile, which takes far longer.
-    enough = (1.0 - SPIKE_PERCENTILE / 100.0) * size.size + 2.0
+    enough = 2.0 * MAX_SPIKES * size.size + 2.0
     if np.count_nonzero(size >= alone.max(initial=0.0) / SPIKE_FACTOR) >= enough:
         return found
-    limit = SPIKE_FACTOR * np.percentile(size, SPIKE_PERCENTILE) if size.size else 0.0
+    # Steps to and from what lies alone are no usual ones; of several in a row, each is.
+    far = alone > SPIKE_FACTOR * np.quantile(size, 1.0 - 2.0 * MAX_SPIKES)
+    beside = np.concatenate([[False], far, [False]])
+    far &= ~(beside[:-2] | beside[2:])
+    usual = size[~(np.append(far, False) | np.append(False, far))]
+    limit = SPIKE_FACTOR * np.percentile(usual, SPIKE_PERCENTILE) if usual.size else 0.0
     if limit > 0.0:
         found[1:-1] = alone > limit
     return found

@@ -10,7 +10,16 @@ from typing import Any, NamedTuple
 import unicodedata
 
 from ...core.setup.joint_choice import matching_names, without_beginning
-from .units import ALIASES, BRACKETS_ONLY, canonical, CURRENTS, FACTORS, quantity_of, WITHOUT_VALUE
+from .units import (
+    ALIASES,
+    BRACKETS_ONLY,
+    canonical,
+    CURRENTS,
+    FACTORS,
+    is_unit,
+    quantity_of,
+    WITHOUT_VALUE,
+)
 
 COLUMN_NAMES: Mapping[str, frozenset[str]] = {
     'time': frozenset(
@@ -164,6 +173,12 @@ def understand(pattern: str) -> Meaning | None:
     score = len(words & MEASURED) - 2 * len(strange) - (not found)
     current |= not found and unit in CURRENTS
     return Meaning(quantity, bool(words & REFERENCE), current, unit, score)
+
+
+def unknown_unit(pattern: str) -> str:
+    """Return what stands in brackets at the end of a name, '' where it is a unit or a word."""
+    inside = match[1] if (match := BRACKETS.search(pattern)) else ''
+    return '' if is_unit(inside) or set(words_of(inside)) & _KNOWN else inside
 
 
 # Names that have to differ by the same affix: one alone may end like another by chance.

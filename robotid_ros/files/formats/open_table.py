@@ -8,13 +8,13 @@ import stat
 
 import numpy as np
 
-from ...core.findings import Finding, finding
+from ...core.findings import Finding, finding, Severity
 from ...core.setup.joint_choice import JointTree
 from ...core.signals.invalid_samples import refuse_derived_efforts
 from ...exceptions import RecordingError
 from ..atomic import file_errors, open_regular
 from ..bounded import damage_errors
-from .column_names import match_names, words_of
+from .column_names import match_names, unknown_unit, words_of
 from .column_selection import find, match_columns_to_joints, missing
 from .joint_table import COMMAND, FIELDS, JointTable
 from .read_options import NEEDED, ReadOptions
@@ -119,8 +119,7 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
     known = (*robot.independent, *robot.mimics) or options.joints
     found, automatic = find(table, known, named)
     wanted = ('position', 'velocity', needed[1])
-    kept = wanted if options.rate else ('time', *wanted)
-    found = {quantity: each for quantity, each in found.items() if quantity in kept}
+    found = {quantity: each for quantity, each in found.items() if quantity in ('time', *wanted)}
     automatic = [quantity for quantity in automatic if quantity in found]
     for quantity in needed:
         if quantity not in found:
@@ -137,7 +136,8 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
     times = [name for _, name in found['time'].members] if 'time' in found else []
     columns = [*times, *(column for each in places.values() for column in each.values())]
     content = table.read(list(dict.fromkeys(columns)))
-    if times:  # without rows of a damaged beginning or end: few, and far from all others
+    # Without rows of a damaged beginning or end: few, and far from all others.
+    if times and not options.rate:
         time = content[times[0]].astype(float)
         finite = time[np.isfinite(time)]
         low, middle, high = np.quantile(
@@ -174,10 +174,17 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
     limits = np.array([max(-j.lower, j.upper) if j else math.inf for j in turning])
     limited = np.isfinite(limits) & (limits > 0.0)
     shares = np.abs(values['position'][:, limited]) / limits[limited]
-    proven = list[Finding]()
+    proven = [
+        finding('unit_assumed', quantity=q, unit='SI', reason=f'its unit, {name}, is unknown').at(
+            Severity.WARNING
+        )
+        for q, pattern in patterns.items()
+        if q != 'time' and not units[q] and (name := unknown_unit(pattern))
+    ]
     if said or (np.nanmax(shares, axis=0, initial=0.0) > BEYOND_LIMIT).any():
         positions = patterns['position'], values['position']
-        units['position'], proven = _unit_of_positions(said, *positions, shares)
+        units['position'], told = _unit_of_positions(said, *positions, shares)
+        proven += told
     if COMMAND in values and not said:
         largest = max(float(np.nanmax(np.abs(values[q]))) for q in ('position', COMMAND))
         if NORMALISED[0] < largest <= NORMALISED[1]:

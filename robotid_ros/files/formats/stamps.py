@@ -1,6 +1,7 @@
 """Stamps of a table [ns], and its rows in their order."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 import math
 
 import numpy as np
@@ -77,6 +78,8 @@ def align_rows(stamp: np.ndarray, values: Values) -> tuple[np.ndarray, Values, l
     return stamp[own], {quantity: x[own] for quantity, x in found.items()}, notes
 
 
+# Of a rate that is given, to that of the times in the log, which count as one below: rounded.
+MAX_RATE_ERROR = 0.02
 # Seconds since 1970 that a ROS time can hold.
 LATEST = 2.0**31
 # Share of the rows that move on under the stamp of the row before, from which a clock is coarse.
@@ -107,7 +110,7 @@ def make_stamps(
     times nor a rate; ConfigurationError at an impossible rate or unknown unit.
     """
     kept = np.asarray(np.isfinite(clocks).all(axis=0)) if selection else np.zeros(0, bool)
-    if selection is None or (kept.sum() < 2 and table.rate):
+    if selection is None or options.rate or (kept.sum() < 2 and table.rate):
         count, rate = len(motion['position']), options.rate or table.rate
         if rate == 0.0:
             error = missing(table, 'time', {})
@@ -115,6 +118,8 @@ def make_stamps(
         if not 0.0 < rate < 1e6:
             raise ConfigurationError(f'the rate is {rate:g} Hz: give one from 1 to 100000')
         notes = [] if options.rate else [finding('stamps_from_rate', rate=rate)]
+        if options.rate and selection is not None:
+            notes = _contradicted(rate, table, selection, clocks, options, motion)
         stamp = np.round(np.arange(count) * (1e9 / rate)).astype(np.int64)
         return stamp, slice(None), notes
     name = selection.pattern
@@ -224,6 +229,29 @@ def make_stamps(
     if reason:
         notes.insert(0, finding('time_unit_assumed', columns=name, unit=unit, reason=reason))
     return stamp, kept, notes
+
+
+def _contradicted(
+    rate: float,
+    table: ColumnTable,
+    selection: Selection,
+    clocks: Sequence[np.ndarray],
+    options: ReadOptions,
+    motion: Values,
+) -> list[Finding]:
+    """Tell of times that have another rate than the one that is given instead of them [Hz]."""
+    if any((np.diff(clock) == 1).all() for clock in clocks):
+        return []  # counts of the rows
+    try:
+        stamp, _, _ = make_stamps(table, selection, clocks, replace(options, rate=0.0), motion)
+    except RecordingError:  # no times
+        return []
+    steps = np.abs(np.diff(stamp)) * 1e-9
+    mean = float(np.mean(steps))
+    if any(abs(step * rate - 1.0) <= MAX_RATE_ERROR for step in (mean, float(np.median(steps)))):
+        return []
+    values = {'rate': rate, 'columns': selection.pattern, 'own': 1.0 / mean}
+    return [finding('stamps_from_rate', **values).at(Severity.WARNING)]
 
 
 def continuous(stamp: np.ndarray, source: str) -> tuple[np.ndarray, list[Finding]]:

@@ -8,6 +8,8 @@ import numpy as np
 from ...exceptions import ConfigurationError
 
 DEGREE, RPM = math.pi / 180.0, math.pi / 30.0
+# Weight of a kilogram [N]; of a pound at an inch [N·m].
+KILOGRAM, POUND_INCH = 9.80665, 0.45359237 * 9.80665 * 0.0254
 # SI value of each unit, by quantity; written in lower case without signs between their parts.
 FACTORS: Mapping[str, Mapping[str, float]] = {
     'time': {
@@ -16,6 +18,7 @@ FACTORS: Mapping[str, Mapping[str, float]] = {
     },
     'position': {
         'rad': 1.0, 'deg': DEGREE, 'rev': 2.0 * math.pi, 'm': 1.0, 'cm': 1e-2, 'mm': 1e-3,
+        'mrad': 1e-3, 'mdeg': 1e-3 * DEGREE,
     },
     'velocity': {
         'rad/s': 1.0, 'deg/s': DEGREE, 'rpm': RPM, 'rev/s': 2.0 * math.pi,
@@ -23,6 +26,8 @@ FACTORS: Mapping[str, Mapping[str, float]] = {
     },
     'effort': {
         'nm': 1.0, 'mnm': 1e-3, 'ncm': 1e-2, 'knm': 1e3, 'n': 1.0, 'kn': 1e3, 'a': 1.0, 'ma': 1e-3,
+        'kgfm': KILOGRAM, 'kgfcm': 1e-2 * KILOGRAM, 'gfcm': 1e-5 * KILOGRAM,
+        'lbfft': 12.0 * POUND_INCH, 'lbfin': POUND_INCH, 'ozfin': POUND_INCH / 16.0,
     },
 }  # fmt: skip
 # Units that mean nothing without a gain, which the user gives: SI value of one of them.
@@ -55,6 +60,13 @@ _SPELLINGS = {
     '0.1%': '‰ permille 1/1000 01%',
     'v': 'volt volts',
     'a': 'amp amps ampere',
+    'mnm': 'nmm',
+    'kgfm': 'kgm kpm',
+    'kgfcm': 'kgcm kpcm',
+    'gfcm': 'gcm',
+    'lbfft': 'lbft ftlb ftlbf',
+    'lbfin': 'lbin inlb inlbf',
+    'ozfin': 'ozin inoz inozf',
 }
 ALIASES = {word: unit for unit, words in _SPELLINGS.items() for word in words.split()}
 # Letters that are units only between brackets: in names they are something else.

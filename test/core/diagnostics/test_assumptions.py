@@ -152,6 +152,20 @@ def test_an_absurd_scale_is_told_by_limits_and_by_inertias(parts, robot, limit, 
     assert found.joints == ('j1',)
 
 
+def test_times_in_another_unit_are_told_by_inertias(parts, robot):
+    q, _, rigid, friction = parts
+    base = base_parameters(robot)
+    # So slow that no joint counts as moving.
+    recording = Recording(robot.joints, 3600.0 * TIME, q, rigid + friction)
+    settings = dataclasses.replace(
+        SETTINGS, signals=dataclasses.replace(SETTINGS.signals, rows='every')
+    )
+    found = estimate_base_parameters(recording, robot, base, settings, lambda _: None)
+    assert not found.samples.moving.any()
+    told = scale_warnings(robot, base, found.samples, found.estimate)
+    assert [each.joints for each in select(told, 'implausible_inertia')] == [robot.joints]
+
+
 # Where more is cut, either end is judged without the other.
 @pytest.mark.parametrize('share', [0.6, 0.3])
 def test_noisy_saturation_is_told(parts, warnings, share):
@@ -270,8 +284,10 @@ def test_a_robot_on_a_slope_is_told_with_its_gravity(parts, warnings, robot, tru
 
 def test_efforts_without_their_sign_are_told(parts, warnings, robot):
     q, _, rigid, friction = parts
-    (told,) = select(warnings(q, np.abs(rigid + friction)), 'effort_magnitudes')
-    assert told.joints == robot.joints
+    found = warnings(q, np.abs(rigid + friction))
+    (told,) = select(found, 'effort_magnitudes')
+    # Signs and gains of such efforts say nothing.
+    assert told.joints == robot.joints and not select(found, 'effort_sign', 'effort_gain')
     for whole in (rigid + friction, 2.0 * np.abs(rigid).max() + np.abs(rigid + friction)):
         assert not select(warnings(q, whole), 'effort_magnitudes')
 

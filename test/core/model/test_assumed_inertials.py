@@ -87,6 +87,18 @@ def test_descriptions_with_a_mass_or_of_no_known_one_stay():
         build_robot(arm(), RobotSettings())
 
 
+def test_one_ball_in_all_links_is_a_placeholder():
+    ball = INERTIAL.format(2.0).replace('0.1 0 0.2', '0 0 0')
+    assert lacks_inertials(arm(ball)) and not lacks_inertials(
+        arm(ball).replace('="2.0"', '="3"', 1)
+    )
+    with pytest.raises(ModelError, match=r'same ball in each link.*set robot\.mass'):
+        build_robot(arm(ball), RobotSettings())
+    found, bare = (build_robot(arm(x), RobotSettings(mass=30.0)) for x in (ball, ''))
+    assert found.assumed_inertials
+    np.testing.assert_array_equal(found.prior, bare.prior)
+
+
 @pytest.mark.parametrize(
     ('text', 'match'), [('<robot', 'not valid XML'), ('<robot name="a"/>', 'no links')]
 )

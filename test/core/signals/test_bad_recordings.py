@@ -14,6 +14,7 @@ from robotid_ros.core.signals.invalid_samples import (
     clipped_samples,
     find_repeated,
     find_spikes,
+    find_usable_samples,
     unwrap_angles,
 )
 from robotid_ros.core.signals.recording import SignalSettings
@@ -150,6 +151,18 @@ def test_what_can_be_repaired_is_and_is_said(made, spoil, name, values):
     assert told and told[0].values.items() >= values.items()
     assert not any('unexplained' in name or 'sign' in name for name in names(found))
     right(error)
+
+
+def test_rows_that_lack_without_a_gap_of_time_are_told(made):
+    assert not select(find_usable_samples(made, 0.1)[1], 'position_jumps')
+    rows = np.delete(np.arange(made.time.size), slice(2000, 2200))
+    later = np.where(rows < 2000, made.time[rows], made.time[rows - 200])
+    lost = dataclasses.replace(spoiled(made, rows), time=later)
+    (told,) = select(find_usable_samples(lost, 0.1)[1], 'position_jumps')
+    assert told.joints == made.joints
+    assert told.values == {'count': 1, 'since': pytest.approx(made.time[2000] - made.time[0])}
+    with_gap = spoiled(made, rows)
+    assert not select(find_usable_samples(with_gap, 0.1)[1], 'position_jumps')
 
 
 @pytest.mark.parametrize('every', [4, 20])
@@ -309,6 +322,13 @@ def test_faults_one_by_one():
     assert not find_spikes(wave).any()
     wave[100] = 3.0
     assert np.flatnonzero(find_spikes(wave)).tolist() == [100]
+    # So many that most of the largest steps are theirs; chatter is none.
+    wave = np.sin(np.linspace(0.0, 60.0, 6000))
+    spiked, chatter = wave.copy(), wave.copy()
+    spiked[50::60] = 9999.0
+    assert np.flatnonzero(find_spikes(spiked)).tolist() == list(range(50, 6000, 60))
+    chatter[3000:3200:2] += 1.0
+    assert not find_spikes(chatter).any()
     turn = np.linspace(0.0, 20.0, 500)[:, None]
     straight, notes = unwrap_angles(np.angle(np.exp(1j * turn)), ['a'])
     np.testing.assert_allclose(np.diff(straight[:, 0]), np.diff(turn[:, 0]), atol=1e-12)

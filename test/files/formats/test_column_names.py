@@ -95,6 +95,8 @@ def test_a_time_is_recognised(name):
         *(('vel_deg_s_1', 'deg/s'), ('speed_rpm_2', 'rpm'), ('dq1 [rad/s]', 'rad/s')),
         *(('torque_Nm_1', 'nm'), ('torque_mNm_1', 'mnm'), ('tau1 [N.m]', 'nm'), ('tau1', '')),
         *(('current_mA_1', 'ma'), ('current1 [A]', 'a'), ('vel_1_deg_per_s', 'deg/s')),
+        *(('tau1 [Nmm]', 'mnm'), ('tau1 (kgf·cm)', 'kgfcm'), ('tau1 [in-lb]', 'lbfin')),
+        *(('torque_Nmm_1', 'mnm'), ('q1 [mrad]', 'mrad'), ('tau1 [bananas]', '')),
     ],
 )
 def test_a_unit_in_a_name_counts(name, unit):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from robotid_ros.core.findings import select
+from robotid_ros.core.findings import select, Severity
 from robotid_ros.exceptions import ConfigurationError, RecordingError
 from robotid_ros.files.formats.read_options import parse_assignments
 from robotid_ros.files.formats.units import MANY, usual_ratio
@@ -116,6 +116,8 @@ def test_a_pattern_without_columns_is_refused():
         *(('effort', 'N.m', 1.0), ('effort', 'A*0.5', 2.0), ('effort', 'mA*2', 500.0)),
         *(('velocity', 'rpm', 30 / np.pi), ('velocity', '°/s', 180 / np.pi)),
         *(('effort', 'A*2,mA*4', (0.5, 250.0)), ('position', 'deg,mm', (180 / np.pi, 1e3))),
+        # The weight of 1 kg at 1 cm, of a pound at a foot.
+        *(('effort', 'kgf·cm', 100 / 9.80665), ('effort', 'ft-lb', 1 / 1.3558179483314)),
     ],
 )
 def test_given_units_count(quantity, unit, factor):
@@ -129,6 +131,15 @@ def test_given_units_count(quantity, unit, factor):
 def test_unknown_units_are_refused(unit):
     with pytest.raises(ConfigurationError, match=r'unit'):
         read({'units': (('effort', unit),)})
+
+
+@pytest.mark.parametrize(('name', 'told'), [('[bananas]', 1), ('(filtered)', 0), ('[Nm]', 0)])
+def test_a_unit_that_nobody_knows_is_told(name, told):
+    columns = {f'tau{k} {name}': TAU[:, k - 1] for k in (1, 2)}
+    found = read(tau_=None, **columns)
+    np.testing.assert_array_equal(found.effort, TAU)
+    notes = select(found.notes, 'unit_assumed')
+    assert [note.severity for note in notes] == [Severity.WARNING] * told
 
 
 @pytest.mark.parametrize('order', [1, -1])
@@ -222,6 +233,20 @@ def test_given_units_of_time_and_rates_count():
     np.testing.assert_array_equal(found.stamp, np.arange(600) * 20_000_000)
     with pytest.raises(ConfigurationError, match='the rate is -1 Hz'):
         read({'rate': -1.0})
+
+
+@pytest.mark.parametrize(
+    ('rate', 'time', 'told'),
+    [
+        *((100.0, TIME, 0), (99.0, TIME, 0), (200.0, TIME, 1)),
+        *((100.0, np.floor(TIME * 30) / 30, 0), (500.0, np.arange(600), 0)),
+    ],
+)
+def test_a_rate_that_the_times_contradict_is_told(rate, time, told):
+    found = read({'rate': rate}, t=time)
+    np.testing.assert_allclose(found.stamp * 1e-9, np.arange(600) / rate, atol=1e-9)
+    notes = select(found.notes, 'stamps_from_rate')
+    assert [(x.severity, x.values['rate']) for x in notes] == [(Severity.WARNING, rate)] * told
 
 
 def test_rows_without_a_time_are_left_out():
