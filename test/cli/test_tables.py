@@ -79,7 +79,7 @@ def test_inspect_shows_a_table(run, log):
         (('--columns', 'position'), "write '--columns 'time=t position=q{i} effort=tau{i}''"),
         (('--columns', 'position=x{i}'), "no column 'x{i}' for position"),
         (('--units', 'effort=stone'), "'stone' is no unit of effort"),
-        (('--rate', '-5'), 'the rate is -5 Hz'),
+        (('--rate', '2e6'), 'the rate is 2e+06 Hz'),
         (('--effort-topic', '/x'), "unknown topic of the recording '/x'"),
     ],
 )
