@@ -121,17 +121,16 @@ class ControllerDescription(Controller):
                 'the inertia only where efforts are commanded'
             )
 
+    def fields_of(self, kind: Any, prefix: str) -> dict[str, Any]:
+        """Return its parameters below a prefix that are fields of a dataclass, by their names."""
+        found = {each.name: self.values.get(f'{prefix}.{each.name}') for each in fields(kind)}
+        return {name: value for name, value in found.items() if value is not None}
+
     def to_dict(self) -> dict[str, Any]:
         """Describe the controller by plain values, as a recording keeps it."""
         found = {k: list(v) if isinstance(v, tuple) else v for k, v in vars(self).items()}
         del found['values']
         return found
-
-
-def fields_among(parameters: Mapping[str, Any], kind: type, prefix: str) -> dict[str, Any]:
-    """Return parameters below a prefix that are fields of a dataclass, by their names."""
-    found = {each.name: parameters.get(f'{prefix}.{each.name}') for each in fields(kind)}
-    return {name: value for name, value in found.items() if value is not None}
 
 
 def check_controller(controller: ControllerDescription, robot: Robot) -> None:

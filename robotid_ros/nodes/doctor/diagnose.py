@@ -13,12 +13,7 @@ from ...core.setup.robot_setup import KnownFacts
 from ...exceptions import ControllerError, ModelError
 from ...files.export.gazebo import friction_factors
 from ...simulation_settings import GainSettings
-from ..common.controller import (
-    check_controller,
-    ControllerDescription,
-    fields_among,
-    unbearable_gains,
-)
+from ..common.controller import check_controller, ControllerDescription, unbearable_gains
 from .graph_snapshot import GraphSnapshot
 from .state_checks import described_robot, effort_findings, effort_kind, joint_state_findings
 
@@ -51,7 +46,7 @@ def known_facts(snapshot: GraphSnapshot) -> tuple[str, KnownFacts]:
     usual = dataclasses.asdict(GainSettings())
     gains = dict[str, dict[str, Any]]()
     for joint in controller.gains:
-        given = fields_among(controller.values, GainSettings, f'gains.{joint}').items()
+        given = controller.fields_of(GainSettings, f'gains.{joint}').items()
         gains[joint] = {k: v for k, v in given if v != usual[k] or k in ('p', 'd')}
     facts = KnownFacts(
         joints=controller.joints,
@@ -120,9 +115,9 @@ def controller_findings(snapshot: GraphSnapshot, robot: Robot | None) -> Iterato
         if abs(better - update) > RATE_ROUNDING * update:
             rates = {'update': update, 'manager': manager.rate, 'better': better}
             yield finding('uneven_updates', controller=name, **rates)
-    if states is not None and len(states.received) >= LEAST_STATES and snapshot.rate:
+    if states is not None and len(states) >= LEAST_STATES and snapshot.rate:
         # How often it tells its state.
-        told = 1e9 * (len(states.received) - 1) / max(float(np.ptp(states.received)), 1.0)
+        told = 1e9 * (len(states) - 1) / max(float(np.ptp(states)), 1.0)
         if told < MIN_STATE_SHARE * snapshot.rate:
             yield finding('slow_controller_states', update=snapshot.rate, rate=told)
     yield from _setting_findings(controller)
@@ -225,7 +220,8 @@ def network_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
     if chosen in ('SUBNET', 'SYSTEM_DEFAULT') and environment.get('ROS_SECURITY_ENABLE') != 'true':
         yield finding('open_network')
     # Nodes that are seen, and nothing of what they publish.
-    heard = snapshot.joint_states or snapshot.controller_states or snapshot.descriptions
+    states = snapshot.controller_states
+    heard = snapshot.joint_states or states is not None or snapshot.descriptions
     silent = [topic.name for topic in map(snapshot.topic, HEARD) if topic.publishers]
     if not heard and len(silent) > 1:
         yield finding('no_messages', topics=silent)

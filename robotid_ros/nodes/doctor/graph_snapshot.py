@@ -61,13 +61,6 @@ class Topic(NamedTuple):
         return ', '.join(sorted({end.node for end in self.publishers}))
 
 
-class ControllerStates(NamedTuple):
-    """When a controller said its state (K,) [ns], and whether the last one holds efforts."""
-
-    received: Stamps
-    commands_effort: bool = False
-
-
 @dataclass(frozen=True)
 class ManagerState:
     """What controller_manager says; types and claims are those that are known."""
@@ -104,7 +97,8 @@ class GraphSnapshot:
     joint_state_topics: tuple[str, ...] = ()  # every topic of JointState on the graph
     joint_states: tuple[JointTable, ...] = ()  # of each set of joints, the fullest first
     malformed: int = 0  # joint states that name a joint twice or lack values
-    controller_states: ControllerStates | None = None
+    controller_states: Stamps | None = None  # when the controller said its state (K,) [ns]
+    commands_effort: bool = False  # whether the last of these has efforts
     descriptions: tuple[str, ...] = ()  # different texts on robot_description
     configured_description: str = ''  # text of the URDF that the configuration names
     running_goals: int = 0  # of the controller's action
@@ -370,7 +364,6 @@ def snapshot_of_graph(
         }
         goals = [message for _, message in listener.heard(f'{name}/{parts.GOALS}')]
         states = listener.heard(topics['controller_state'])
-        received = np.array([stamp for stamp, _ in states], np.int64)
         clock = [(stamp, to_nanoseconds(told.clock)) for stamp, told in listener.heard('/clock')]
         given = {} if domain is None else {'ROS_DOMAIN_ID': str(domain)}
         variables = {key: os.environ[key] for key in ENVIRONMENT if os.environ.get(key)} | given
@@ -386,11 +379,10 @@ def snapshot_of_graph(
             joint_state_topics=tuple(topic for topic, types in found if _JOINT_STATE in types),
             joint_states=joint_states,
             malformed=malformed,
-            controller_states=(
-                ControllerStates(received, bool(len(states[-1][1].output.effort)))
-                if states
-                else None
-            ),
+            controller_states=np.array([stamp for stamp, _ in states], np.int64)
+            if states
+            else None,
+            commands_effort=bool(states and len(states[-1][1].output.effort)),
             descriptions=tuple({m.data: None for _, m in listener.heard('robot_description')}),
             configured_description=urdf,
             running_goals=sum(s.status in RUNNING for s in goals[-1].status_list) if goals else 0,

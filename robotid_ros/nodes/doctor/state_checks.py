@@ -149,8 +149,7 @@ def effort_findings(snapshot: GraphSnapshot, robot: Robot | None) -> Iterator[Fi
     joints = [j for j in snapshot.joints or stream.joints if j in stream.joints]
     effort = stream.columns(joints).effort
     finite = np.isfinite(effort)
-    states = snapshot.controller_states
-    commanded = states is not None and states.commands_effort
+    commanded = snapshot.commands_effort
     if not finite.any() or (commanded and not np.nan_to_num(effort).any()):
         what = 'an effort of exactly 0' if finite.any() else 'no effort'
         yield finding('commands_for_efforts' if commanded else 'no_efforts', what=what)

@@ -133,7 +133,7 @@ class Excitation(WorkerNode):
             plan = self._design.make()
         check_design(plan)
         accept()
-        verdict = self._rehearsals.run(self._session_context(robot), plan, self._design.urdf)
+        verdict = self._rehearsals.run(self._session_context(robot), plan)
         return State.IDLE, f'{verdict}: call ~/start'
 
     def _run_session(self, accept: Accept) -> tuple[State, str]:
@@ -163,8 +163,7 @@ class Excitation(WorkerNode):
             )
         context = self._session_context(self._design.build(), accept)
         self._publish_session_state(State.DESIGNING, 'checking the robot', {})
-        of = plan.validation, self._design.urdf, self._design.placed
-        return State.DONE, self._verifications.run(kind, context, *of)
+        return State.DONE, self._verifications.run(kind, context, plan.validation)
 
     def _on_progress(self, message: DiagnosticStatus) -> None:
         self._progress = time.monotonic(), {**values_of(message), 'text': message.message}
@@ -195,6 +194,8 @@ class Excitation(WorkerNode):
             session=self._session,
             stop=self._stop,
             controller=self._controller,
+            urdf=self._design.urdf,
+            robot_settings=self._design.placed,
             accept=accept,
             known=self._current_progress,
             design_next=self._design_next,

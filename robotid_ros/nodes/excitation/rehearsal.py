@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 import copy
-from functools import partial
 from pathlib import Path
 import tempfile
 from typing import Any
@@ -17,12 +16,7 @@ from ...exceptions import ControllerError, RobotIdError, shortened
 from ...files.atomic import write_text
 from ...files.trajectory_file import write_design
 from ...files.yaml import dump_yaml
-from ..common.controller import (
-    check_controller,
-    ControllerClient,
-    ControllerDescription,
-    fields_among,
-)
+from ..common.controller import check_controller, ControllerClient, ControllerDescription
 from ..common.messages import one_line, State, status
 from ..common.runtime import ConfiguredNode, LATCHED
 from ..common.worker_process import ProgressCallback, run_in_process
@@ -67,14 +61,14 @@ class Rehearsals:
                 f"'{self._controller.name}' changed: call ~/rehearse again"
             )
 
-    def run(self, context: SessionContext, design: Design, urdf: str) -> str:
+    def run(self, context: SessionContext, design: Design) -> str:
         """Run the session on a twin; publish and return what came of it, or raise why not."""
         motions = _motions(design)
         self._passed.pop(motions, None)
         values = {'trajectory': motions[0], 'passed': False}
         try:
             controller = self._controller.describe()
-            verdict = self._rehearse(context, design, urdf, controller)
+            verdict = self._rehearse(context, design, controller)
         except RobotIdError as error:
             self._publisher.publish(status('rehearsal', one_line(error), values, failed=True))
             raise
@@ -85,7 +79,7 @@ class Rehearsals:
         return f'rehearsed: {verdict}'
 
     def _rehearse(
-        self, context: SessionContext, design: Design, urdf: str, controller: ControllerDescription
+        self, context: SessionContext, design: Design, controller: ControllerDescription
     ) -> Recovery:
         robot, settings, limits = context.robot, context.settings, context.robot.limits
 
@@ -112,7 +106,8 @@ class Rehearsals:
         limit += design.validation.period if design.validation is not None else 0.0
         with tempfile.TemporaryDirectory(prefix='robotid_rehearsal_') as name:
             folder = Path(name)
-            config = write_twin(folder, values, urdf, design, controller, positions, drives)
+            of = context.urdf, design, controller, positions, drives
+            config = write_twin(folder, values, *of)
             verdict: Recovery = run_in_process(
                 *(rehearse, config, folder, limit),
                 progress=lambda value: show(*value),
@@ -184,7 +179,7 @@ def write_twin(
         states = given.get('state_rate', simulated.SimulationSettings.state_rate)
         simulation |= {'update_rate': rate, 'state_rate': min(states, rate)}
     # Those of the controller's parameters that the simulated one has as well.
-    said = partial(fields_among, controller.values)
+    said = controller.fields_of
     known = [joint for joint in joints if joint in controller.gains]
     simulation['gains'] = {j: said(simulated.GainSettings, f'gains.{j}') for j in known}
     tolerances = {j: said(simulated.JointConstraintSettings, f'constraints.{j}') for j in joints}

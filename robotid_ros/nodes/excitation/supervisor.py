@@ -11,7 +11,7 @@ ended well.
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 import threading
 import time
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ from sensor_msgs.msg import JointState
 from ...core.arrays import Array, expand_per_joint
 from ...core.excitation.pieces import Piece
 from ...core.excitation.trajectory import Trajectory, Waypoints
-from ...core.model.robot import Robot
+from ...core.model import Robot, RobotSettings
 from ...exceptions import (
     ControllerError,
     RobotStateError,
@@ -81,6 +81,8 @@ class SessionContext:
     session: str  # its name, by which the recorder says what it records
     stop: threading.Event  # set from outside to stop the robot
     controller: TrajectoryClient  # which outlives a session
+    urdf: str = ''  # of which the robot was built, with these settings
+    robot_settings: RobotSettings = field(default_factory=RobotSettings)
     accept: Callable[[], None] = lambda: None  # called once what needs no other node is checked
     # Returns what `identification/progress` says of the session.
     known: Callable[[], Mapping[str, str]] = dict

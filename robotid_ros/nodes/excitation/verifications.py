@@ -13,7 +13,6 @@ import numpy as np
 
 from ...core.arrays import Array
 from ...core.excitation.trajectory import Trajectory, Waypoints, waypoints
-from ...core.model import RobotSettings
 from ...core.verification.feed_forward import check_feed_forward, REST, with_rests
 from ...core.verification.gains import NAMES
 from ...core.verification.tracking import (
@@ -64,21 +63,14 @@ class Verifications:
         self._publisher = node.create_publisher(DiagnosticArray, '~/verification', LATCHED)
         node.create_subscription(DiagnosticStatus, 'identification/state', self._on_state, LATCHED)
 
-    def run(
-        self,
-        kind: str,
-        context: SessionContext,
-        motion: Trajectory,
-        urdf: str,
-        settings: RobotSettings,
-    ) -> str:
+    def run(self, kind: str, context: SessionContext, motion: Trajectory) -> str:
         """Verify on a motion, as one of `KINDS`; return a sentence. The robot rests afterwards."""
         configuration = self._node.configuration
         identification, recorded = configuration.identification, configuration.recorder.folder
         folders = (recorded, *identification.folders, identification.output_dir)
         configured = configuration.excitation.verification.results
         folder = find_results(configured, self._newest_results, folders)
-        model = motion_log.load_model(folder, urdf, settings)
+        model = motion_log.load_model(folder, context.urdf, context.robot_settings)
         found = record.read_verification(model.folder / record.VERIFICATION)
         if found is None or found.results != model.results.created:
             found = record.Verification(model.results.created)

@@ -13,7 +13,6 @@ from robotid_ros.files.formats.joint_table import JointTable
 from robotid_ros.nodes.common.controller import ControllerDescription
 from robotid_ros.nodes.doctor.diagnose import diagnose
 from robotid_ros.nodes.doctor.graph_snapshot import (
-    ControllerStates,
     Disk,
     Endpoint,
     GraphSnapshot,
@@ -63,7 +62,8 @@ def snapshot(stream: Callable[..., JointTable]) -> Callable[..., GraphSnapshot]:
             'nodes': ('/robot',),
             'topics': topics(),
             'joint_states': (stream(),),
-            'controller_states': ControllerStates(np.array([EPOCH]), True),
+            'controller_states': np.array([EPOCH]),
+            'commands_effort': True,
             'descriptions': (URDF,),
             'manager': ManagerState({'arm_controller': 'active'}, {'arm': 'active'}),
             'environment': {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST'},

@@ -11,7 +11,6 @@ from robotid_ros.core.findings import CODES, seen_and_remedy, Severity
 from robotid_ros.nodes.doctor import graph_snapshot
 from robotid_ros.nodes.doctor.diagnose import diagnose, subject_of
 from robotid_ros.nodes.doctor.graph_snapshot import (
-    ControllerStates,
     Disk,
     Endpoint,
     GraphSnapshot,
@@ -104,7 +103,7 @@ MANAGER = ManagerState(
         ),
         ({'name_was_given': False}, 'INFO', 'controller_not_named', {}),
         (
-            {'controller_states': ControllerStates(EPOCH + 4_000_000 * np.arange(100), True)},
+            {'controller_states': EPOCH + 4_000_000 * np.arange(100)},
             'INFO',
             'slow_controller_states',
             {'update': 500.0, 'rate': 250.0},

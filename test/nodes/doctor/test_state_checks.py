@@ -11,7 +11,7 @@ from robotid_ros.core.model import RobotSettings
 from robotid_ros.core.model.settings import ElasticSettings
 from robotid_ros.files.configuration import Configuration
 from robotid_ros.nodes.doctor.diagnose import diagnose, subject_of
-from robotid_ros.nodes.doctor.graph_snapshot import ControllerStates, GraphSnapshot
+from robotid_ros.nodes.doctor.graph_snapshot import GraphSnapshot
 from robotid_ros.nodes.doctor.state_checks import effort_kind
 
 from .conftest import controller, EPOCH, PERIOD, told, WEIGHT
@@ -188,7 +188,9 @@ def test_without_any_effort_nothing_can_be_identified(
     snapshot: Callable[..., GraphSnapshot], stream: Callable
 ):
     found = snapshot(
-        joint_states=(stream(effort=NAN),), controller_states=ControllerStates(np.array([EPOCH]))
+        joint_states=(stream(effort=NAN),),
+        controller_states=np.array([EPOCH]),
+        commands_effort=False,
     )
     told(found, 'ERROR', 'no_efforts', what='no effort')
     found = dataclasses.replace(found, joint_states=(stream(effort=STILL),))
