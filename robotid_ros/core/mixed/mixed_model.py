@@ -31,14 +31,14 @@ from .columns import (
 )
 from .variances import (
     Choice,
-    Fold,
+    Fits,
     gains_clearly,
     Grams,
     GRID,
     KIND_ERRORS,
     products,
     Shrinkage,
-    solve_delta,
+    squared_errors,
     total,
 )
 
@@ -128,7 +128,8 @@ def plain_errors(parts: Sequence[Part], judged: Sequence[Part]) -> Array:
     length, weights, _ = _scales(judged)
     none = [np.zeros((*part.system.Y.shape, 0)) for part in parts]
     others = [np.zeros((*part.system.Y.shape, 0)) for part in judged]
-    train, test = _grams(parts, none, length), _grams(judged, others, length)
+    size = np.append(length, 1.0)
+    train, test = _grams(parts, none).over(size), _grams(judged, others).over(size)
     if len(train.folds) != len(test.folds):
         return np.zeros(0)
     return total(_plain_errors(train, test, weights, len(length)))
@@ -138,9 +139,7 @@ def _plain_errors(train: Grams, test: Grams, weights: Array, b: int) -> Array:
     """Return the squared errors (F, n) of plain friction, fitted to what each fold leaves."""
     share = weights[:, None, None] / train.count
     size = np.maximum(np.einsum('jkk->k', (train.total * share)[:, :b, :b]), 1e-12)
-    folds = zip(train.folds, test.folds, strict=True)
-    fits = [Fold((train.total - own) * share, other, size) for own, other in folds]
-    return np.array([fit.plain for fit in fits]).reshape(-1, len(weights))
+    return squared_errors(test.folds, Fits((train.total - train.folds) * share, size).plain)
 
 
 def _scales(parts: Sequence[Part]) -> tuple[Array, Array, Array]:
@@ -181,16 +180,15 @@ def choose(
     moved = joints_with_friction(parts, robot)
     kinds = [observe_kinds(p, moved, scales, own) for p, own in zip(parts, loads, strict=True)]
     size = column_scale(parts, kinds, scales)
-    kinds = [D / size[:, None] for D in kinds]
-    grams = _grams(parts, kinds, length)
+    sizes = np.array([[*length, *own, 1.0] for own in size])  # (n, c)
+    grams = _grams(parts, kinds).over(sizes)
     unfiltered = [
-        observe_kinds(p, moved, scales, own) / size[:, None]
-        for p, own in zip(instants, others, strict=True)
+        observe_kinds(p, moved, scales, own) for p, own in zip(instants, others, strict=True)
     ]
-    at_instants = _grams_of_instants(parts, instants, unfiltered, length)
+    at_instants = _grams_of_instants(parts, instants, unfiltered).over(sizes)
     # Of an exact model, unfiltered rows leave only what filters do, and filtered rows only noise.
     # Noise has no covariance from one row to the next, so that `lagged` removes it.
-    lagged = _lagged_products(parts, kinds, length)
+    lagged = _lagged_products(parts, kinds) / (sizes[:, :, None] * sizes[:, None])
     judged = (grams, grams.total), (grams, lagged), (at_instants, at_instants.total)
     left, without_noise, left_at_instants = (
         _left_by_all(*each, weights, base.rank) for each in judged
@@ -209,7 +207,7 @@ def choose(
     choice = Choice(grams, at_instants, *prior)
     found, misled = choice.run(), False
     if moving is not None:
-        rows = _grams(parts, kinds, length, moving)
+        rows = _grams(parts, kinds, moving).over(sizes)
         nothing = Grams(0.0 * rows.total, 0.0 * rows.folds, rows.count)
         misled = _rest_misleads(choice, found, grams, Choice(rows, nothing, *prior))
     pull = found.pull * choice.metric * np.outer(length, length)
@@ -318,7 +316,10 @@ def _rest_misleads(choice: Choice, found: Shrinkage, every: Grams, without: Choi
     better. Errors are compared in total, and in units of each joint's σ: the total may be that of
     one joint that rests with much force.
     """
-    other, model = without.errors_on(every, without.run()), choice.errors_on(every, found)
+    other, model = (
+        of.errors_on(every.folds, its.penalty, its.pull)
+        for of, its in ((without, without.run()), (choice, found))
+    )
     return any(
         gains_clearly(other @ unit, model @ unit, KIND_ERRORS)
         for unit in (np.ones_like(found.weights), found.weights**2)
@@ -326,22 +327,19 @@ def _rest_misleads(choice: Choice, found: Shrinkage, every: Grams, without: Choi
 
 
 def _grams(
-    parts: Sequence[Part],
-    columns: Sequence[Array],
-    length: Array,
-    rows: Sequence[Mask] | None = None,
+    parts: Sequence[Part], columns: Sequence[Array], rows: Sequence[Mask] | None = None
 ) -> Grams:
     """Return the products of all parts, with their folds, of some rows (n, N) or all."""
     used = rows or [part.system.valid for part in parts]
     found = [
-        products(p.system.W / length, D, p.system.Y, mask, _folds(p, len(parts) > 1))
+        products(p.system.W, D, p.system.Y, mask, _folds(p, len(parts) > 1))
         for p, D, mask in zip(parts, columns, used, strict=True)
     ]
     return sum(found[1:], start=found[0])
 
 
 def _grams_of_instants(
-    parts: Sequence[Part], instants: Sequence[Part], columns: Sequence[Array], length: Array
+    parts: Sequence[Part], instants: Sequence[Part], columns: Sequence[Array]
 ) -> Grams:
     """Return the products of rows at instants, in the folds of the rows that are next in time."""
     found = []
@@ -350,16 +348,16 @@ def _grams_of_instants(
         time = part.system.time[used]
         near = used[np.rint(np.interp(own.system.time, time, np.arange(len(time)))).astype(int)]
         each = _folds(part, len(parts) > 1)[:, near]
-        found.append(products(own.system.W / length, D, own.system.Y, own.system.valid, each))
+        found.append(products(own.system.W, D, own.system.Y, own.system.valid, each))
     return sum(found[1:], start=found[0])
 
 
-def _lagged_products(parts: Sequence[Part], columns: Sequence[Array], length: Array) -> Array:
+def _lagged_products(parts: Sequence[Part], columns: Sequence[Array]) -> Array:
     """Return the products (n, c, c) of rows [W D y] with the next ones, where both are valid."""
     total = 0.0
     for part, D in zip(parts, columns, strict=True):
         system = part.system
-        rows = np.concatenate([system.W / length, D, system.Y[:, :, None]], axis=2)
+        rows = np.concatenate([system.W, D, system.Y[:, :, None]], axis=2)
         both = system.valid[:, 1:] & system.valid[:, :-1]
         first = rows[:, :-1] * both[:, :, None]
         total = total + first.swapaxes(1, 2) @ rows[:, 1:]
@@ -370,10 +368,8 @@ def _left_by_all(grams: Grams, judged: Array, weights: Array, b: int) -> Array:
     """Return the error (n,) of each joint with all kinds open, as a form of products judged."""
     train = grams.total * (weights / grams.count)[:, None, None]
     size = np.maximum(np.einsum('jkk->k', train[:, :b, :b]), 1e-12)
-    fit = Fold(train, judged, size)
-    delta = solve_delta(fit.left, fit.right, GRID[-1] * np.repeat(weights, len(KIND)))
-    vector = np.append(1.0, delta)
-    return np.asarray(np.einsum('a,jab,b->j', vector, fit.squares, vector))
+    fitted = Fits(train[None], size).solve(GRID[-1] * np.repeat(weights, len(KIND)))
+    return squared_errors(judged[None], *fitted)[0]
 
 
 def _factor(grams: Array, b: int) -> Array:

@@ -10,6 +10,7 @@ the description (Breiman et al. 1984).
 """
 
 import dataclasses
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +33,7 @@ TINY = 1e-300
 
 @dataclasses.dataclass(frozen=True)
 class Grams:
-    """Products [W D y]ᵀ [W D y] of the rows of each fold and joint, columns scaled."""
+    """Products [W D y]ᵀ [W D y] of the rows of each fold and joint."""
 
     total: Array  # (n, c, c) of all rows
     folds: Array  # (F, n, c, c)
@@ -43,22 +44,25 @@ class Grams:
         folds = np.concatenate([self.folds, other.folds])
         return Grams(self.total + other.total, folds, self.count + other.count)
 
+    def over(self, size: Array) -> 'Grams':
+        """Return those of columns [W D y] over sizes (n, c), or (c,) of all joints."""
+        scale = 1.0 / (size[..., :, None] * size[..., None, :])
+        return Grams(self.total * scale, self.folds * scale, self.count)
+
 
 def products(
     W: Array, D: Array, Y: Array, valid: npt.NDArray[np.bool_], folds: npt.NDArray[np.bool_]
 ) -> Grams:
     """Return the products of rows (n, N, …) that are valid (n, N), fold by fold (F, N)."""
     n, size = len(W), W.shape[2] + D.shape[2] + 1
-    each = np.zeros((len(folds), n, size, size))
-    total = np.zeros((n, size, size))
+    found = np.zeros((len(folds) + 1, n, size, size))
     for j in range(n):
-        rows = np.column_stack([W[j], D[j], Y[j]])
-        used = rows[valid[j]]
-        total[j] = used.T @ used
-        for k, fold in enumerate(folds):
-            own = rows[valid[j] & fold]
-            each[k, j] = own.T @ own
-    return Grams(total, each, int(valid.sum()))
+        rows = np.column_stack([W[j], D[j], Y[j]])[valid[j]]
+        used = np.flatnonzero(rows.any(axis=0))  # few links hang on a joint
+        rows = np.ascontiguousarray(rows[:, used])
+        for k, own in enumerate([rows, *(rows[fold[valid[j]]] for fold in folds)]):
+            found[k, j, used[:, None], used] = own.T @ own
+    return Grams(found[0], found[1:], int(valid.sum()))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,70 +94,69 @@ class Shrinkage:
         return float(np.sqrt(self.plain_joint_errors.sum() / max(self.powers.sum(), TINY)))
 
 
-class Fold:
+class Fits:
     """
-    The fit of some rows, reduced to δ by a Schur complement, and its error on others.
+    Fits of some rows each, reduced to δ by a Schur complement.
 
-    χ = χ_0 − K δ minimises for any δ, so that e = y − W χ_0 − (D − W K) δ.
+    χ = χ_0 − K δ minimises for any δ.
 
     Attributes
     ----------
-    left, right : (m, m), (m,) of the normal equations of δ without penalties
-    squares : (n, m + 1, m + 1) of each joint, ‖e‖² as a form of [1, δ]
-    plain : (n,) ‖y − W χ_plain‖²
+    value : (F, b) χ_0
+    plain : (F, b) χ_plain
 
-    `prior` is a ridge (b,), and a pull (b, b) to the mean (b,), of one row; None: nothing pulls.
+    The products `train` (F, n, c, c) are weighted. `prior` is a ridge (b,), and a pull (b, b) to
+    the mean (b,), of one row; None: nothing pulls.
 
     """
 
-    def __init__(
-        self,
-        train: Array,
-        test: Array,
-        size: Array,
-        prior: tuple[Array, Array, Array] | None = None,
-    ):
-        b, (n, c) = len(size), train.shape[:2]
+    def __init__(self, train: Array, size: Array, prior: tuple[Array, Array, Array] | None = None):
+        b = len(size)
         ridge, pull, mean = prior or (np.zeros(b), np.zeros((b, b)), np.zeros(b))
-        d = c - b - 1
-        normal, y = train[:, :b, :b].sum(axis=0), train[:, :b, -1].sum(axis=0)
-        weak = normal + np.diag(RIDGE * size + ridge)
-        plain = np.linalg.solve(weak, y)
-        held = np.linalg.solve(weak + pull, y + pull @ mean)
-        B = np.concatenate(list(train[:, :b, b:-1]), axis=1)
-        known = y + HOLD * size * held + pull @ mean
-        solved = np.linalg.solve(weak + np.diag(HOLD * size) + pull, np.column_stack([known, B]))
-        take = solved[:, 1:]
-        self.left, self.right = -B.T @ take, -B.T @ solved[:, 0]
-        self.squares = np.zeros((n, n * d + 1, n * d + 1))
-        whole = np.zeros((c, n * d + 1))
-        whole[:b], whole[-1, 0] = np.column_stack([-solved[:, 0], take]), 1.0
-        for j in range(n):
-            own, form = slice(j * d, (j + 1) * d), whole.copy()
-            self.left[own, own] += train[j, b:-1, b:-1]
-            self.right[own] += train[j, b:-1, -1]
-            form[b:-1, 1 + j * d : 1 + (j + 1) * d] = -np.eye(d)
-            self.squares[j] = form.T @ test[j] @ form
-        error = np.concatenate([-plain, np.zeros(d), [1.0]])
-        self.plain = np.einsum('a,jab,b->j', error, test, error)
+        normal, y = train[:, :, :b, :b].sum(axis=1), train[:, :, :b, -1].sum(axis=1)
+        weak, y_pulled = normal + np.diag(RIDGE * size + ridge), y + pull @ mean
+        self.plain = _solve(weak, y)
+        held = self.plain if prior is None else _solve(weak + pull, y_pulled)
+        self._train, self._normal = train, weak + np.diag(HOLD * size) + pull
+        self.value = _solve(self._normal, y_pulled + HOLD * size * held)
+
+    @cached_property
+    def reduced(self) -> tuple[Array, Array, Array]:
+        """K (F, b, m), and the normal equations (F, m, m), (F, m) of δ without penalties."""
+        train, b = self._train, self.value.shape[1]
+        B = np.concatenate([*train[:, :, :b, b:-1].swapaxes(0, 1)], axis=2)
+        take, d = np.linalg.solve(self._normal, B), train.shape[2] - b - 1
+        left, right = -B.swapaxes(1, 2) @ take, -(B.swapaxes(1, 2) @ self.value[..., None])[..., 0]
+        for j, own in enumerate(train.swapaxes(0, 1)):
+            place = slice(j * d, (j + 1) * d)
+            left[:, place, place] += own[:, b:-1, b:-1]
+            right[:, place] += own[:, b:-1, -1]
+        return take, left, right
+
+    def solve(self, penalty: Array) -> tuple[Array, Array]:
+        """Return χ (F, b) and δ (F, m) of penalties (m,), δ zero where they are infinite."""
+        opened, value = np.flatnonzero(np.isfinite(penalty)), self.value
+        delta = np.zeros((len(value), len(penalty)))
+        if len(opened):
+            take, left, right = self.reduced
+            left = left[:, opened[:, None], opened] + np.diag(penalty[opened])
+            delta[:, opened] = _solve(left, right[:, opened])
+            value = value - (take @ delta[..., None])[..., 0]
+        return value, delta
 
 
-def solve_delta(schur: Array, right: Array, penalty: Array) -> Array:
-    """Return δ (…, m) of penalties (m,), zero where they are infinite."""
-    opened = np.flatnonzero(np.isfinite(penalty))
-    delta = np.zeros(right.shape)
-    if len(opened):
-        left = schur[..., opened[:, None], opened] + np.diag(penalty[opened])
-        delta[..., opened] = np.linalg.solve(left, right[..., opened, None])[..., 0]
-    return delta
+def _solve(left: Array, right: Array) -> Array:
+    return np.asarray(np.linalg.solve(left, right[..., None])[..., 0])
 
 
-def stacked(fits: list[Fold]) -> tuple[Array, Array, Array]:
-    """Return the normal equations and the squares of several fits."""
-    left, right, squares = (
-        np.array([getattr(fit, k) for fit in fits]) for k in ('left', 'right', 'squares')
-    )
-    return left, right, squares
+def squared_errors(judged: Array, value: Array, delta: Array | None = None) -> Array:
+    """Return ‖y − W χ − D δ‖² (F, n) by products (F, n, c, c), of χ (F, b) and δ (F, m)."""
+    folds, n, c, _ = judged.shape
+    vector = np.zeros((folds, n, c, 1))
+    vector[:, :, : value.shape[1], 0], vector[:, :, -1] = -value[:, None], 1.0
+    if delta is not None:
+        vector[:, :, value.shape[1] : -1, 0] = -delta.reshape(folds, n, -1)
+    return np.asarray((vector * (judged @ vector)).sum(axis=(2, 3)))
 
 
 class Choice:
@@ -201,36 +204,29 @@ class Choice:
         metric = np.diag(self.size) if mean is None else metric
         self.metric = metric * (self.size.sum() / max(float(np.trace(metric)), TINY))
         self._used = np.ones((len(weights), len(KINDS)), bool)
-        self._reduced: dict[float, tuple[Array, Array, Array]] = {}
-        self._plain = np.zeros(0)
+        self._fits, self._known = dict[float, Fits](), dict[tuple[object, ...], Array]()
+        self._plain = squared_errors(folds, self._fits_of(self._pulls[0]).plain)
 
-    def _fits(self, pull: float, judged: Array) -> list[Fold]:
-        """Return the fit of what each fold leaves, and its error on products (F, n, c, c)."""
-        grams, prior = self._grams, (self._friction, pull * self.metric, self._mean)
-        return [
-            Fold((grams.total - held) * self._share, own, self.size, prior)
-            for held, own in zip(grams.folds, judged, strict=True)
-        ]
+    def _fits_of(self, pull: float) -> Fits:
+        """Return the fits of what each fold leaves."""
+        if pull not in self._fits:
+            grams, prior = self._grams, (self._friction, pull * self.metric, self._mean)
+            train = (grams.total - grams.folds) * self._share
+            self._fits[pull] = Fits(train, self.size, prior)
+        return self._fits[pull]
 
     def errors(self, penalty: Array, pull: float) -> Array:
         """Return the squared errors (F, n) of the folds."""
-        if pull not in self._reduced:
-            fits = self._fits(pull, self._grams.folds)
-            self._plain = np.array([fit.plain for fit in fits])
-            self._reduced[pull] = stacked(fits)
-        return self._errors(*self._reduced[pull], penalty)
+        key = (*penalty, pull, self._used.tobytes())
+        if key not in self._known:
+            self._known[key] = self.errors_on(self._grams.folds, penalty, pull)
+        return self._known[key]
 
-    def errors_on(self, judged: Grams, found: Shrinkage) -> Array:
-        """Return the squared errors (F, n) of what `run` found on other rows of the folds."""
-        fits = stacked(self._fits(found.pull, judged.folds))
-        return self._errors(*fits, found.penalty)
-
-    def _errors(self, left: Array, right: Array, squares: Array, penalty: Array) -> Array:
+    def errors_on(self, judged: Array, penalty: Array, pull: float) -> Array:
+        """Return the squared errors (F, n) of products (F, n, c, c) of other rows of the folds."""
         each = np.where(self._used, penalty, np.inf)[:, KIND] * self._weights[:, None]
-        delta = solve_delta(left, right, each.ravel())
-        vector = np.concatenate([np.ones((len(delta), 1)), delta], axis=1)
-        found = np.einsum('fa,fjab,fb->fj', vector, squares, vector, optimize=True)
-        return np.asarray(np.maximum(found, 0.0))
+        fitted = self._fits_of(pull).solve(each.ravel())
+        return np.maximum(squared_errors(judged, *fitted), 0.0)
 
     def run(self) -> Shrinkage:
         """Open kinds, and set the prior, as far as the folds tell that it helps."""
@@ -252,9 +248,8 @@ class Choice:
         self._close_at_joints(penalty, pull)
         used = self._used & np.isfinite(penalty)
         penalty = np.where(used.any(axis=0), penalty, np.inf)
-        fits = self._fits(pull, self._filtered)
-        left = self._errors(*stacked(fits), penalty)
-        plain = np.array([fit.plain for fit in fits])
+        left = self.errors_on(self._filtered, penalty, pull)
+        plain = squared_errors(self._filtered, self._fits_of(pull).plain)
         by_joint = left.sum(axis=0), plain.sum(axis=0)
         powers = self._filtered[:, :, -1, -1].sum(axis=0)
         return Shrinkage(penalty, used, pull, self._weights, total(left), *by_joint, powers)

@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.mixed.columns import KIND, KINDS
-from robotid_ros.core.mixed.variances import Choice, Fold, Grams, products, solve_delta, strongest
+from robotid_ros.core.mixed.variances import (
+    Choice,
+    Fits,
+    Grams,
+    products,
+    squared_errors,
+    strongest,
+)
 from robotid_ros.core.regression.least_squares import HOLD, Penalty, RIDGE
 from robotid_ros.core.regression.observation_system import BLOCKS, folds
 
@@ -65,18 +72,18 @@ def test_the_schur_complement_is_the_large_least_squares_problem(seed, penalty):
     share = grams.total * (weights[:, None, None] / grams.count)
     size = np.einsum('jkk->k', share[:, :B, :B])
     ridge = 0.001 * size
-    fold = Fold(share, grams.total, size, (ridge, np.diag(pull * size), mean))
+    fits = Fits(share[None], size, (ridge, np.diag(pull * size), mean))
     each = np.array(penalty)[np.tile(KIND, JOINTS)] * np.repeat(weights, D)
-    delta = solve_delta(fold.left, fold.right, each)
+    (chi,), (delta,) = fits.solve(each)
     value, plain = large(W, columns, Y, valid, weights, np.array(penalty), size, pull, mean)
-    np.testing.assert_allclose(delta, value[B:], atol=1e-9)
-    vector = np.append(1.0, delta)
+    np.testing.assert_allclose(np.append(chi, delta), value, atol=1e-9)
+    (squares,) = squared_errors(grams.folds, chi[None], delta[None])
+    (left_by_plain,) = squared_errors(grams.folds, fits.plain)
     for j in range(JOINTS):
         error = Y[j] - W[j] @ value[:B] - columns[j] @ value[B + j * D : B + (j + 1) * D]
-        squares = np.sum(error[valid[j]] ** 2)
-        assert vector @ fold.squares[j] @ vector == pytest.approx(squares, rel=1e-9)
+        assert squares[j] == pytest.approx(np.sum(error[valid[j]] ** 2), rel=1e-9)
         left = (Y[j] - W[j] @ plain)[valid[j]]
-        assert fold.plain[j] == pytest.approx(left @ left, rel=1e-6)
+        assert left_by_plain[j] == pytest.approx(left @ left, rel=1e-6)
 
 
 def test_products_of_parts_add_up():
