@@ -58,8 +58,9 @@ _SLICE = re.compile(r'(?P<field>[^\[]*)\[(?P<start>\d*):(?P<stop>\d*)\]$')
 
 def topics_of(bag: Bag, kind: str) -> list[str]:
     """Topics of a type that is known, with messages; the fullest first."""
-    counts = {} if kind not in bag.typestore.fielddefs else bag.topics(kind)
-    return sorted((topic for topic in counts if counts[topic]), key=lambda t: -counts[t])
+    counts = {topic: count for topic, count in bag.topics(kind).items() if count}
+    known = counts and kind in bag.typestore(kind).fielddefs
+    return sorted(counts, key=lambda t: -counts[t]) if known else []
 
 
 def _read_fields(
@@ -282,7 +283,7 @@ def read_joint_states(
             alone = [table.rows(piece)]
             yield _with_effort(bag, alone) if bag.options.effort_topic else alone
         return
-    decoder = Decoder(bag.typestore, JOINT_STATE, fault_of)
+    decoder = Decoder(bag.typestore(JOINT_STATE), JOINT_STATE, fault_of)
     joint_sets: dict[frozenset[str], _Parts] = {}
     count, began, found = 0, None, False
     for whole, batch in batches(bag.blocks(topic, *window)):

@@ -28,6 +28,28 @@ MAX_DEFINITION, MAX_DEFINITIONS = 256 << 10, 1 << 20
 CONTROLLER_STATE = 'control_msgs/msg/JointTrajectoryControllerState'
 
 
+# Nearly all recordings need no others. Those of rosbags, all of ROS, take longer to import
+# than most logs to read.
+_USUAL = {
+    'std_msgs/msg/Header': 'builtin_interfaces/Time stamp\nstring frame_id',
+    STRING: 'string data',
+    JOINT_STATE: 'std_msgs/Header header\nstring[] name\n'
+    'float64[] position\nfloat64[] velocity\nfloat64[] effort',
+    'diagnostic_msgs/msg/KeyValue': 'string key\nstring value',
+    STATUS: 'byte OK=0\nbyte WARN=1\nbyte ERROR=2\nbyte STALE=3\nbyte level\n'
+    'string name\nstring message\nstring hardware_id\nKeyValue[] values',
+}
+
+
+@functools.cache
+def usual_types() -> Any:
+    """Typestore of the types that nearly all recordings need."""
+    store = get_typestore(Stores.EMPTY)
+    for message_type, text in _USUAL.items():
+        store.register(get_types_from_msg(text, message_type))
+    return store
+
+
 def typestore_of(connections: Iterable[Any]) -> Any:
     """Typestore for a recording: rosbags' own types, and its own where they are not known."""
     store = get_typestore(Stores.ROS2_JAZZY)

@@ -18,7 +18,7 @@ from ..formats.joint_table import JointTable
 from ..formats.read_options import BAG_SUFFIXES, DEFAULTS, natural_order, ReadOptions, SUFFIXES
 from ..yaml import parse_yaml
 from .mcap_reader import MAGIC, McapReader, Messages
-from .messages import Decoder, JOINT_STATE, JOINT_STATES_TOPIC, Layout, typestore_of
+from .messages import Decoder, JOINT_STATE, JOINT_STATES_TOPIC, Layout, typestore_of, usual_types
 
 # Messages of files that are not MCAP that are read at once: some megabytes.
 BLOCK = 8192
@@ -57,9 +57,13 @@ class Bag:
         self._added: dict[Finding, None] = {}
 
     @cached_property
-    def typestore(self) -> Any:
-        """Types of the messages, for rosbags."""
+    def _typestore(self) -> Any:
         return typestore_of(self.connections)
+
+    def typestore(self, kind: str) -> Any:
+        """Types for rosbags, this one among them if it is known."""
+        usual = usual_types()
+        return usual if kind in usual.fielddefs else self._typestore
 
     @property
     def notes(self) -> tuple[Finding, ...]:
@@ -170,7 +174,8 @@ class Bag:
         fault_of: Callable[[Layout], str] = lambda _: '',
     ) -> Iterator[Group]:
         """Yield the messages of one topic by their layout; `fault_of` as of a `Decoder`."""
-        decoder, count = Decoder(self.typestore, self.kind(topic), fault_of), 0
+        kind, count = self.kind(topic), 0
+        decoder = Decoder(self.typestore(kind), kind, fault_of)
         for block in self.blocks(topic, *window, limit):
             received = block.received.astype(np.int64)
             for number, payloads, rows in decoder.groups(block):
@@ -185,7 +190,7 @@ class Bag:
         for block in self.blocks(topic):
             for time, data in zip(block.received.tolist(), block.payloads(), strict=True):
                 try:
-                    message = self.typestore.deserialize_cdr(data, kind)
+                    message = self.typestore(kind).deserialize_cdr(data, kind)
                 except Exception:  # rosbags raises whatever the bytes lead to
                     damaged += 1
                     self.add_left_out(topic, {'damaged': damaged})

@@ -17,9 +17,15 @@ import pytest
 
 from robotid_ros.core.findings import select
 from robotid_ros.files.bags import BagWriter, open_recording
-from robotid_ros.files.bags.messages import Decoder
+from robotid_ros.files.bags.messages import Decoder, usual_types
 
 CONTROLLER_STATE = 'control_msgs/msg/JointTrajectoryControllerState'
+
+
+def test_the_usual_types_are_those_of_ros():
+    usual = usual_types().fielddefs
+    assert JOINT_STATE in usual
+    assert all(STORE.fielddefs[name] == fields for name, fields in usual.items())
 
 
 def garbage(kind, number):
