@@ -367,6 +367,7 @@ def _geometry(
     robot: Robot, samples: Samples, moving: Sequence[int], efforts: Efforts
 ) -> list[Cause]:
     """Try other senses, zeros and columns of joints that explain more than the `efforts` do."""
+    samples = _decimated(samples)  # once for all readings
     rows = _sample_rows(robot, samples)
     assert rows.q is not None
     recorded, parts = Trials(rows), folds_of(rows)
@@ -521,6 +522,14 @@ def _by_description(
     if name == EFFORT_UNIT:
         values |= {'factor': 1.0 / np.median(gains[off]), 'unit': '?'}
     return [_cause(name, robot, off, trial, DESCRIBED, **values)]
+
+
+def _decimated(samples: Samples) -> Samples:
+    """Return one sample in `decimation`."""
+    keep = samples.decimation
+    motion = {k: getattr(samples, k)[::keep] for k in ('time', 'q', 'dq', 'ddq', 'valid')}
+    tau, rate = decimate(samples.tau.T, keep).T, samples.rate / keep
+    return dataclasses.replace(samples, **motion, tau=tau, rate=rate, decimation=1, measured=None)
 
 
 def _sample_rows(robot: Robot, samples: Samples, most: int = MODEL_ROWS) -> Rows:

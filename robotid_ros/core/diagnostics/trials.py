@@ -109,8 +109,7 @@ class Trials:
         parts: Mask | None = None,
         sigma: Array | None = None,
     ):
-        self._rows, self._possible = rows, possible
-        self._folds = folds_of(rows) if parts is None else parts
+        self._rows, self._possible, self._folds = rows, possible, parts
         self.n, _, self.b = rows.W.shape
         self.moving = [int(j) for j in np.flatnonzero(rows.valid.any(axis=1))]
         everything = np.ones((1, len(rows.time)), dtype=bool)
@@ -133,7 +132,7 @@ class Trials:
     @cached_property
     def parts(self) -> Array:
         """Products of each fold."""
-        return self._products(self._folds)
+        return self._products(folds_of(self._rows) if self._folds is None else self._folds)
 
     def _own_variances(self, efforts: Efforts) -> Array:
         """Return the variance (n,) that each joint alone leaves of the column that it takes."""
