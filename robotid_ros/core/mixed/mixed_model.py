@@ -175,7 +175,8 @@ def choose(
     length, weights, plain = _scales(parts)
     links = np.array([robot.parameters[k].symbol in (*INERTIAL, 'Ia') for k in base.columns])
     rigid = basic_solution(base, np.where(links, plain, 0.0))
-    loads, others = ([links_load(p, robot, rigid) for p in each] for each in (parts, instants))
+    loads, of_links = [links_load(p, robot, rigid) for p in parts], base.of(robot.of_links(rigid))
+    others = [part.system.predict(of_links).T for part in instants]
     scales = scaled_terms(parts, loads, robot)
     moved = joints_with_friction(parts, robot)
     kinds = [observe_kinds(p, moved, scales, own) for p, own in zip(parts, loads, strict=True)]

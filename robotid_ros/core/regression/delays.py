@@ -13,7 +13,7 @@ from ..model.friction import SHRUNK
 from ..model.robot import BaseParameters, ElasticRobot, Robot
 from ..signals.preparation import prepare, sampling_times_of, with_sampling_times
 from ..signals.recording import Recording, Samples, SignalSettings
-from .estimators import fit
+from .estimators import fit, weighted_values
 from .observation_system import decimate, observe, Observed, Rows, TimingError
 
 # Decimated rows left out on either side of a velocity reversal, where stiction looks like a delay;
@@ -112,7 +112,7 @@ def _fit_delays(system: Rows) -> tuple[Array, Array]:
     names = (*system.names, *(f'delay{j + 1}' for j in driven))
     units = (*system.units, *('ms' for _ in driven))
     try:
-        rate = np.gradient(system.predict(fit(system).value), system.time, axis=1)
+        rate = np.gradient(system.predict(weighted_values(system)), system.time, axis=1)
         # The scale of a column is that of its parameter's unit: a millisecond.
         W[driven, :, b + np.arange(len(driven))] = -1e-3 * rate[driven]
         found = fit(dataclasses.replace(system, names=names, units=units, W=W, Z=None))
@@ -174,7 +174,7 @@ def prepare_without_delay(
         apart = dataclasses.replace(recording, time=time)
         with contextlib.suppress(RobotIdError):
             other = prepare_without_delay(apart, robot, base, signals).system
-            extremes = [fit(each.select(plain)).value for each in (other, system)]
+            extremes = [weighted_values(each.select(plain)) for each in (other, system)]
             change[plain] = share * (extremes[0] - extremes[1])
             timing = TimingError(change, times.jitter, times.jitter * times.error_share**0.5)
             system = dataclasses.replace(system, timing=timing)
@@ -227,7 +227,7 @@ def _without_confirmed_delays(
 def _block_errors(system: Rows, rows: Mask) -> Array:
     """Return squared residuals of blocks (K, n) over the joint's, of given rows (n, N)."""
     system = dataclasses.replace(system, valid=rows)
-    squares = np.where(rows, system.Y - system.predict(fit(system).value), 0.0) ** 2
+    squares = np.where(rows, system.Y - system.predict(weighted_values(system)), 0.0) ** 2
     power = np.where(rows, system.Y, 0.0) ** 2
     sums = [block.sum(axis=1) for block in np.array_split(squares, BLOCKS, axis=1)]
     return np.asarray(np.array(sums) / np.maximum(power.sum(axis=1), 1e-300))

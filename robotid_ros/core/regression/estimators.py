@@ -193,25 +193,7 @@ def fit(system: System, method: str = 'wls', iterations: int = 1) -> Estimate:
             f"method '{method}' needs every row of a recording, which so long a one does not "
             "leave in memory: use 'wls', or a part of it"
         )
-    blocks, weigh = system.blocks, _mixed if method == MIXED else WHITEN[method]
-    projected = [w for w, _ in blocks]
-    if method == 'iv' and isinstance(system, Rows):
-        if system.Z is None:
-            raise RecordingError(
-                "method 'iv' needs the reference as instrument: record controller_state, or use "
-                "'wls'"
-            )
-        projected = [Z[valid] for Z, valid in zip(system.Z, system.valid, strict=True)]
-    joints, value = list[_Weighted](), None
-    for _ in range(max(iterations, ITERATIONS.get(method, 1))):
-        previous, scales = joints, weigh(blocks, system, value)
-        parts = zip(blocks, projected, scales, strict=True)
-        joints = [_Weighted(w, y, z, k * np.ones(len(y))) for (w, y), z, k in parts]
-        solution, bias, moved = _solve(system, joints, method)
-        value = solution.value
-        pairs = zip(previous, joints, strict=False)
-        if previous and all(np.allclose(a.k, b.k, rtol=TOLERANCE) for a, b in pairs):
-            break
+    joints, solution, bias, moved = _weighted_solution(system, method, iterations)
     value, bread, rows = solution.value, solution.bread, system.equations
     from_prior = np.zeros(len(value), dtype=bool)
     if system.prior is not None and method in WHITENED:
@@ -225,7 +207,7 @@ def fit(system: System, method: str = 'wls', iterations: int = 1) -> Estimate:
         # How far a standard deviation of each torque's scale moves the estimate.
         pulls = np.column_stack([j.w.T @ (j.k**2 * j.y) for j in joints])
         moved = np.column_stack([moved, bread @ pulls * system.gain_spread])
-    norms = [np.linalg.norm(y - w @ value) for w, y in blocks]
+    norms = [np.linalg.norm(j.y - j.w @ value) for j in joints]
     return Estimate(
         names=system.names,
         units=system.units,
@@ -252,6 +234,37 @@ class _Weighted(NamedTuple):
     y: Array
     z: Array
     k: Array
+
+
+def weighted_values(system: System) -> Array:
+    """Return χ̂ (b,) as `fit` does by 'wls', without all that says how far it may be off."""
+    return _weighted_solution(system, 'wls', 1)[1].value
+
+
+def _weighted_solution(
+    system: System, method: str, iterations: int
+) -> tuple[list[_Weighted], Solution, Array, Array]:
+    """Return the weighted rows of all joints, and what `_solve` does of them."""
+    blocks, weigh = system.blocks, _mixed if method == MIXED else WHITEN[method]
+    projected = [w for w, _ in blocks]
+    if method == 'iv' and isinstance(system, Rows):
+        if system.Z is None:
+            raise RecordingError(
+                "method 'iv' needs the reference as instrument: record controller_state, or use "
+                "'wls'"
+            )
+        projected = [Z[valid] for Z, valid in zip(system.Z, system.valid, strict=True)]
+    joints, value = list[_Weighted](), None
+    for _ in range(max(iterations, ITERATIONS.get(method, 1))):
+        previous, scales = joints, weigh(blocks, system, value)
+        parts = zip(blocks, projected, scales, strict=True)
+        joints = [_Weighted(w, y, z, k * np.ones(len(y))) for (w, y), z, k in parts]
+        solution, bias, moved = _solve(system, joints, method)
+        value = solution.value
+        pairs = zip(previous, joints, strict=False)
+        if previous and all(np.allclose(a.k, b.k, rtol=TOLERANCE) for a, b in pairs):
+            break
+    return joints, solution, bias, moved
 
 
 def _solve(system: System, joints: list[_Weighted], method: str) -> tuple[Solution, Array, Array]:

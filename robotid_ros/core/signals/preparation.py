@@ -230,18 +230,21 @@ def resample(recording: Recording, robot: Robot, settings: SignalSettings) -> Un
     """Put a recording on a uniform time grid, averaged over periods where that is set."""
     if isinstance(robot, ElasticRobot):
         recording = dataclasses.replace(recording, effort=robot.motor_efforts(recording.effort))
-    grid, rate, measured, notes = resample_uniformly(recording, settings)
+    known = settings.max_gap, settings.stamps, settings.rate
+    if known not in recording.resampled:
+        found = resample_uniformly(recording, settings)
+        coarse = quantization_steps(found[0].effort), dead_zones(recording.effort)
+        recording.resampled[known] = *found, *coarse
+    grid, rate, measured, notes, steps, least = recording.resampled[known]
+    notes = list(notes)
     _check_efforts(grid, robot)
-    # Checked once for each of these settings: the choice of filters calls this many times.
-    check = refuse_derived_efforts, settings.max_gap, settings.stamps, settings.rate
-    if check not in recording.passed:
+    if (check := (refuse_derived_efforts, *known)) not in recording.passed:
         rows, source = (recording.position, recording.effort, recording.velocity), recording.source
         refuse_derived_efforts(recording.joints, *rows, where=source)
         refuse_derived_efforts(grid.joints, grid.position, grid.effort, rate=rate, where=source)
         recording.passed.add(check)
     cut = clipped_samples(grid.effort, robot.largest_efforts)
-    clipped, steps = cut.mean(axis=0), quantization_steps(grid.effort)
-    least = dead_zones(recording.effort)
+    clipped = cut.mean(axis=0)
     dead = np.abs(grid.effort) < (1.0 - LEVEL) * least
     told = (
         ('effort_clipped', clipped >= MIN_CLIPPED_SHARE, {'share': clipped}),

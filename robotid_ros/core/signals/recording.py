@@ -150,6 +150,11 @@ class Recording(RunContext):
         """Long checks that this recording has passed: its samples never change."""
         return set()
 
+    @cached_property
+    def resampled(self) -> dict[Any, Any]:
+        """Uniform samples by settings: a choice of filters asks for the same many times."""
+        return {}
+
     @property
     def size(self) -> int:
         """Number of samples."""
