@@ -84,18 +84,22 @@ def _column(robot: Robot, base: BaseParameters, joint: int, symbol: str) -> int 
     return next((c for c, p in enumerate(parameters) if (p.symbol, p.joint) == own), None)
 
 
+def _explained(products: Array) -> float:
+    """Return the squared error that torques X which are constant explain; as of `_regress`."""
+    total, m = products.sum(axis=0), products.shape[1] - 1
+    return float(np.linalg.lstsq(total[:m, :m], total[:m, m], rcond=RIDGE)[0] @ total[:m, m])
+
+
 def _regress(products: Array, course: Array, chosen: Array) -> tuple[float, float, float]:
     """
     Regress an error on torques X that are constant and on a sum of them along a course of time.
 
     Of products (B, m + 1, m + 1) of [X e] in blocks, a course (B,), and the sum (m,) of X that
     changes. The blocks' scores are taken as they are, so that errors may correlate within a block
-    (Liang and Zeger 1986). Returns the factor, its σ, the squared error explained.
+    (Liang and Zeger 1986). Returns the factor, its σ, the squared error explained by all.
     """
     B, m = len(products), products.shape[1] - 1
     G, right = products[:, :m, :m], products[:, :m, m]
-    total = products.sum(axis=0)
-    without = float(np.linalg.lstsq(total[:m, :m], total[:m, m], rcond=RIDGE)[0] @ total[:m, m])
     constant = np.broadcast_to(np.eye(m), (B, m, m))
     expand = np.concatenate([constant, (course[:, None] * chosen)[:, :, None]], axis=2)
     transposed = expand.transpose(0, 2, 1)
@@ -106,8 +110,7 @@ def _regress(products: Array, course: Array, chosen: Array) -> tuple[float, floa
     value = inverse @ targets.sum(axis=0)
     spread = (targets - np.einsum('bkl,l->bk', normals, value)) @ inverse
     sigma = np.sqrt(B / max(B - len(value), 1) * np.sum(spread[:, m] ** 2))
-    explained = float(value @ targets.sum(axis=0)) - without
-    return float(value[m]), max(float(sigma), 1e-300), explained
+    return float(value[m]), max(float(sigma), 1e-300), float(value @ targets.sum(axis=0))
 
 
 # Contiguous blocks whose errors are taken as independent; least rows of a block, and blocks.
@@ -180,7 +183,7 @@ def _largest_change(torques: JointTorques) -> _JointChange | None:
     choices += [(kind, 1.0 * (kinds == kind)) for kind in (FRICTION, LOAD, ZERO)]
     if (own := np.flatnonzero(kinds == FRICTION)).size > 1:
         choices += [(FRICTION, each) for each in np.eye(len(kinds))[own]]
-    best, friction = None, rms(parts @ choices[1][1])
+    best, friction, constant = None, rms(parts @ choices[1][1]), _explained(products)
     for kind, chosen in choices:
         if not chosen.any():
             continue
@@ -188,6 +191,7 @@ def _largest_change(torques: JointTorques) -> _JointChange | None:
         whole = {FRICTION: friction, ZERO: torques.size}.get(kind, rms(torque))
         for since, course in _courses(torques.time, torques.blocks):
             value, sigma, explained = _regress(products, course, chosen)
+            explained -= constant
             more = best is None or explained > best.explained
             if not more or abs(value) < SIGNIFICANT * sigma:
                 continue

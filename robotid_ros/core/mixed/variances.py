@@ -192,34 +192,33 @@ class Choice:
     ):
         # The error that is stated is that of filtered rows: it has less noise.
         self._filtered = grams.folds
-        total, folds = grams.total + instants.total, grams.folds + instants.folds
-        grams = Grams(total, folds, grams.count)
-        self._grams, self._weights, self._friction = grams, weights, friction
+        total, self._folds = grams.total + instants.total, grams.folds + instants.folds
+        share = weights[:, None, None] / grams.count
+        self._left = (total - self._folds) * share  # by each fold to be fitted
+        self._weights, self._friction = weights, friction
         # What is tried of the weak prior, from none to strong.
         self._pulls = RIDGES if mean is None else PULLS
         self._mean = np.zeros(b) if mean is None else mean
-        self._share = weights[:, None, None] / grams.count
-        self.size = np.einsum('jkk->k', (grams.total * self._share)[:, :b, :b])
+        self.size = np.einsum('jkk->k', (total * share)[:, :b, :b])
         self.size = np.maximum(self.size, 1e-12 * self.size.max())
         metric = np.diag(self.size) if mean is None else metric
         self.metric = metric * (self.size.sum() / max(float(np.trace(metric)), TINY))
         self._used = np.ones((len(weights), len(KINDS)), bool)
         self._fits, self._known = dict[float, Fits](), dict[tuple[object, ...], Array]()
-        self._plain = squared_errors(folds, self._fits_of(self._pulls[0]).plain)
+        self._plain = squared_errors(self._folds, self._fits_of(self._pulls[0]).plain)
 
     def _fits_of(self, pull: float) -> Fits:
         """Return the fits of what each fold leaves."""
         if pull not in self._fits:
-            grams, prior = self._grams, (self._friction, pull * self.metric, self._mean)
-            train = (grams.total - grams.folds) * self._share
-            self._fits[pull] = Fits(train, self.size, prior)
+            prior = self._friction, pull * self.metric, self._mean
+            self._fits[pull] = Fits(self._left, self.size, prior)
         return self._fits[pull]
 
     def errors(self, penalty: Array, pull: float) -> Array:
         """Return the squared errors (F, n) of the folds."""
         key = (*penalty, pull, self._used.tobytes())
         if key not in self._known:
-            self._known[key] = self.errors_on(self._grams.folds, penalty, pull)
+            self._known[key] = self.errors_on(self._folds, penalty, pull)
         return self._known[key]
 
     def errors_on(self, judged: Array, penalty: Array, pull: float) -> Array:

@@ -15,7 +15,7 @@ from ..mixed.columns import at_instants, Part
 from ..mixed.mixed_model import choose, MixedModel, plain_errors
 from ..mixed.variances import gains_clearly
 from ..model.base_parameters import base_parameters
-from ..model.robot import ElasticRobot, Robot
+from ..model.robot import BaseParameters, ElasticRobot, Robot
 from ..regression.delays import prepare_without_delay, remove_delay
 from ..regression.estimators import MIXED
 from ..regression.observation_system import observe
@@ -146,10 +146,14 @@ def choose_filters(
 
 
 def moving_rows(
-    recordings: Sequence[Recording], parts: Sequence[Part], robot: Robot, signals: SignalSettings
+    recordings: Sequence[Recording],
+    parts: Sequence[Part],
+    robot: Robot,
+    base: BaseParameters,
+    signals: SignalSettings,
 ) -> list[Mask] | None:
     """Return which rows (n, N) of parts remain without rest; None where that cannot be told."""
-    moving, base = dataclasses.replace(signals, rows='moving'), base_parameters(robot)
+    moving = dataclasses.replace(signals, rows='moving')
     try:
         others = [prepare_without_delay(each, robot, base, moving) for each in recordings]
     except StandstillError:  # of a joint that never moves
@@ -171,7 +175,7 @@ def choose_gravity(
         base = base_parameters(robot)
         parts: list[Part] = [prepare_without_delay(r, robot, base, signals) for r in recordings]
         instants = [at_instants(r, robot, base, signals) for r in recordings]
-        moving = moving_rows(recordings, parts, robot, signals) if rows_are_open else None
+        moving = moving_rows(recordings, parts, robot, base, signals) if rows_are_open else None
         return parts, choose(parts, instants, robot, base, moving)
 
     parts, model = chosen(robot)

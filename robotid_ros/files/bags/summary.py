@@ -17,7 +17,6 @@ from ...core.signals.recording import MAX_SAMPLES, Phase, range_of_positions, Si
 from ...exceptions import RobotIdError, shortened
 from ..formats.joint_table import FIELDS, JointTable
 from ..formats.read_options import DEFAULTS, ReadOptions
-from ..robot_description import summarise_description
 from .joint_states import find_topic, merge_joints, read_joint_states
 from .messages import CONTROLLER_STATE
 from .recording import CHUNK_DURATION, correct_clock_chunks, on_one_clock, to_recording
@@ -137,8 +136,11 @@ def summarise(path: str | Path, options: ReadOptions = DEFAULTS) -> BagSummary:
             TopicSummary(name, bag.kind(name), n, max(n - 1, 0) / duration if duration else 0.0)
             for name, n in sorted(bag.topics().items())
         )
-        urdf = options.urdf or read_urdf(bag)
-        description = urdf and summarise_description(urdf, joints)
+        urdf, description = options.urdf or read_urdf(bag), ''
+        if urdf:
+            from ..robot_description import summarise_description  # many logs have none
+
+            description = summarise_description(urdf, joints)
         every = [*bag.notes, *cut_notes(phases)]
         if len(sets) > 1:
             shown = [f'[{shortened(names)}]' for names in sets]
@@ -170,7 +172,7 @@ def summarise(path: str | Path, options: ReadOptions = DEFAULTS) -> BagSummary:
             channels=channels,
             phases=phases,
             session=session,
-            description=description or '',
+            description=description,
             obstacles=obstacles,
             notes=tuple(dict.fromkeys([*every, *notes])),
         )
