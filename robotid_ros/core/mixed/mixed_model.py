@@ -189,7 +189,7 @@ def choose(
     at_instants = _grams_of_instants(parts, instants, unfiltered).over(sizes)
     # Of an exact model, unfiltered rows leave only what filters do, and filtered rows only noise.
     # Noise has no covariance from one row to the next, so that `lagged` removes it.
-    lagged = _lagged_products(parts, kinds) / (sizes[:, :, None] * sizes[:, None])
+    lagged: Array = _lagged_products(parts, kinds) / (sizes[:, :, None] * sizes[:, None])
     judged = (grams, grams.total), (grams, lagged), (at_instants, at_instants.total)
     left, without_noise, left_at_instants = (
         _left_by_all(*each, weights, base.rank) for each in judged
