@@ -135,7 +135,7 @@ def judge(identification: Identification) -> Verdict:
         held_out = np.where(told, np.fmax(fit, rest), held_out)
     rows = zip(found.fitted.joints, parameters, held_out, measured, strict=True)
     units = select(found.findings, 'effort_unit', 'effort_unit_of_log')
-    return conclude(
+    return decide_level(
         [JointError(joint, *map(float, values)) for joint, *values in rows],
         found.findings,
         residual=float(np.nanmax(raw, initial=0.0)),
@@ -146,7 +146,7 @@ def judge(identification: Identification) -> Verdict:
     )
 
 
-def conclude(
+def decide_level(
     joints: Sequence[JointError], findings: Sequence[Finding] = (), *, residual: float,
     validated: bool, unlimited: tuple[str, ...] = (), effort_unit: str = '',
     cause: int | None = None,

@@ -21,7 +21,7 @@ from ..core.parameters.essential import effective_sample_size
 from ..core.pipeline.observation import LogSet, RecordingOrChunks, validate, without_delays
 from ..core.pipeline.results import Identification
 from ..core.regression.validation import Validation
-from ..core.verdict import conclude, JointError, judge
+from ..core.verdict import decide_level, JointError, judge
 from ..exceptions import UnknownNameError
 from .atomic import write_text
 from .export.identified_model import model_settings
@@ -310,7 +310,7 @@ def check_parameters(
         dataclasses.replace(joints.get(row.joint, JointError(row.joint)), measured=row.reported)
         for row in rows[BASE]
     ]
-    verdict = conclude(
+    verdict = decide_level(
         measured,
         residual=max((row.reported for row in rows[BASE]), default=math.nan),
         validated=True,

@@ -15,7 +15,7 @@ from ..core.findings import as_data, Finding, from_data, Severity
 from ..core.model.settings import RobotSettings
 from ..core.parameters.plain_friction import PlainFriction
 from ..core.regression.validation import Validation
-from ..core.verdict import conclude, JointError, Verdict
+from ..core.verdict import decide_level, JointError, Verdict
 from ..exceptions import ConfigurationError, FileError
 from .atomic import read_text, write_text
 from .bounded import damage_errors, read_series, write_series
@@ -163,7 +163,7 @@ def verdict_of(results: Results) -> Verdict:
     rows = results.validation or results.identification
     validated = bool(results.validation)
     kind = 'measured' if validated else 'from_model'
-    return conclude(
+    return decide_level(
         [JointError(row.joint, **{kind: row.reported}) for row in rows],
         results.findings,
         residual=max((row.reported for row in rows), default=math.nan),

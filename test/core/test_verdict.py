@@ -18,7 +18,7 @@ from robotid_ros.core.model.robot import unit_label
 from robotid_ros.core.model.settings import ElasticSettings
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.verdict import (
-    conclude,
+    decide_level,
     FAIR,
     GOOD,
     JointError,
@@ -152,7 +152,7 @@ JOINTS = st.lists(st.builds(JointError, st.text(), SHARES, SHARES, SHARES), min_
 @given(JOINTS, st.integers(0, 3), st.floats(1.0, 3.0))
 def test_larger_errors_never_make_a_better_verdict(joints, place, factor):
     def level(errors):
-        return LEVELS.index(conclude(errors, residual=0.0, validated=True).level)
+        return LEVELS.index(decide_level(errors, residual=0.0, validated=True).level)
 
     worse, k = list(joints), place % len(joints)
     worse[k] = JointError(
@@ -164,23 +164,23 @@ def test_larger_errors_never_make_a_better_verdict(joints, place, factor):
 
 def test_what_lowers_the_level():
     fine = [JointError('a', 0.01, 0.02, 0.03)]
-    assert conclude(fine, residual=0.03, validated=True).level == GOOD
-    assert conclude(fine, residual=0.03, validated=False).level == FAIR
+    assert decide_level(fine, residual=0.03, validated=True).level == GOOD
+    assert decide_level(fine, residual=0.03, validated=False).level == FAIR
     found = [
         finding('agreement_not_tested'),
         finding('unexplained_effort', ['b'], residual=0.2, alone=None),
         finding('unexplained_effort', ['a'], residual=0.1, alone=None),
     ]
     assert [each.severity for each in found] == [Severity.INFO, Severity.ERROR, Severity.ERROR]
-    severe = conclude(fine, found, residual=0.03, validated=True)
+    severe = decide_level(fine, found, residual=0.03, validated=True)
     assert (severe.level, severe.cause) == (FAIR, 2)  # of the worst joint
-    assert conclude(fine, found[:2], residual=0.03, validated=True).cause == 1
+    assert decide_level(fine, found[:2], residual=0.03, validated=True).cause == 1
     # However well it fits what is read wrongly.
     wrong = finding('implausible_inertia', ['a'], inertias=[1.0], expected=[0.1])
-    assert conclude(fine, [wrong], residual=0.03, validated=True).level == POOR
-    noisy = conclude(fine, residual=THRESHOLDS[POOR] + 0.01, validated=True)
+    assert decide_level(fine, [wrong], residual=0.03, validated=True).level == POOR
+    noisy = decide_level(fine, residual=THRESHOLDS[POOR] + 0.01, validated=True)
     assert (noisy.level, noisy.reason) == (UNUSABLE, RESIDUAL)
-    assert conclude([], residual=math.nan, validated=False).level == UNUSABLE
+    assert decide_level([], residual=math.nan, validated=False).level == UNUSABLE
 
 
 def test_a_verdict_is_read_as_it_was_written(robot, record, tmp_path):

@@ -70,7 +70,6 @@ class Search:
         """Search as the settings say; one feasible point is found anyhow."""
         settings = self.problem.settings
         seeds = np.random.SeedSequence(settings.seed).spawn(settings.starts)
-        leader: Array | None = None
         try:
             self._sharpen(*STAGES[0])
             for number, seed in enumerate(seeds):
@@ -81,7 +80,7 @@ class Search:
                     self.stopped = True
                     break
                 x = self._descend(self._draw(np.random.default_rng(seed)))
-                if self.keep_if_best(x) or leader is None:
+                if self.keep_if_best(x) or not number:
                     leader = x
             # Who leads after the first stage nearly always wins: no other start is refined.
             self._phase = 'refining the best'

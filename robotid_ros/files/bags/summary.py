@@ -111,7 +111,7 @@ def summarise(path: str | Path, options: ReadOptions = DEFAULTS) -> BagSummary:
                 states = states.columns(joints or states.joints)
                 joints = states.joints
                 if not moves:  # the first chunk in motion says what is repaired or wrong
-                    notes, obstacle = check_joint_states(_join_measured_joints(tables))
+                    notes, obstacle = check_identifiable(_join_measured_joints(tables))
                 times.append(np.stack([states.stamp, states.received]))
                 values = [getattr(states, name) for name in FIELDS]
                 missing.append((~np.isfinite(values)).sum(axis=1))
@@ -214,7 +214,7 @@ def _join_measured_joints(tables: Sequence[JointTable]) -> JointTable:
     return states.rows(rows)
 
 
-def check_joint_states(states: JointTable) -> tuple[list[Finding], str]:
+def check_identifiable(states: JointTable) -> tuple[list[Finding], str]:
     """Return what is repaired, and why no identification is possible, '' if one is."""
     recording = to_recording(states, states.stamp[0], '')
     try:

@@ -188,7 +188,7 @@ _NUMBER = re.compile(r'\d+')
 _FRILLS = re.compile('[^a-z0-9]|joint')
 
 
-def match_names(found: Sequence[str], known: Sequence[str]) -> dict[str, str]:
+def match_joint_names(found: Sequence[str], known: Sequence[str]) -> dict[str, str]:
     """
     Return which joint each name in a file is, {} where that is not certain.
 
@@ -315,7 +315,7 @@ def group(
         if isinstance(key, str) and (key in joints or not key.isdecimal()):
             words[pattern].append(key)
     named: set[tuple[str, Key]] = {
-        (pattern, key) for pattern in words for key in match_names(words[pattern], joints)
+        (pattern, key) for pattern in words for key in match_joint_names(words[pattern], joints)
     }
     for name, own in every.items():
         numbered = _NUMBER.search(name) and name not in places

@@ -17,7 +17,7 @@ from ...exceptions import ModelError, MOST_NAMES, RecordingError, shortened
 from .column_names import (
     group,
     Key,
-    match_names,
+    match_joint_names,
     Meaning,
     NOTHING,
     numbers_in,
@@ -135,7 +135,7 @@ def find(
             key=lambda s: (
                 # Columns that are named after something else, such as a force sensor, are last.
                 bool((words := [k for k, _ in s.members if isinstance(k, str)]) and joints)
-                and not match_names(words, joints),
+                and not match_joint_names(words, joints),
                 s.meaning.reference,
                 s.meaning.current,
                 -s.meaning.score,
@@ -203,7 +203,7 @@ def match_columns_to_joints(
     if len(named) == len(keys) != len(robot.independent):
         known = tuple(named)
     if words:
-        matched = match_names(words, joints) or match_names(words, named)
+        matched = match_joint_names(words, joints) or match_joint_names(words, named)
     if words and not joints:
         names = words
     elif matched:

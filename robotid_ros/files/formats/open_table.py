@@ -14,11 +14,11 @@ from ...core.signals.invalid_samples import refuse_derived_efforts
 from ...exceptions import RecordingError
 from ..atomic import file_errors, open_regular
 from ..bounded import damage_errors
-from .column_names import match_names, unknown_unit, words_of
+from .column_names import match_joint_names, unknown_unit, words_of
 from .column_selection import find, match_columns_to_joints, missing
 from .joint_table import COMMAND, FIELDS, JointTable
 from .read_options import NEEDED, ReadOptions
-from .stamps import align_rows, continuous, make_stamps, Values
+from .stamps import align_rows, join_restarted_trials, make_stamps, Values
 from .table import ColumnTable, is_lerobot, read_hdf5, read_mat, read_npy, read_npz, read_parquet
 from .text_table import read_text_table
 from .units import (
@@ -259,7 +259,7 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
             )
         )
     if (np.diff(stamp) < 0).any():
-        stamp, joined = continuous(stamp, table.source)
+        stamp, joined = join_restarted_trials(stamp, table.source)
     proven += [of_log] if of_log else []
     return JointTable(
         joints, stamp, np.maximum.accumulate(stamp), *(values[quantity] for quantity in FIELDS),
@@ -277,7 +277,7 @@ def _calibrate(
 ) -> None:
     """Bring normalised positions and commands (N, n) to rad, in place; `centres` of grippers."""
     names = [name for name, *_ in options.calibration]
-    motors = {joint: name for name, joint in match_names(names, joints).items()}
+    motors = {joint: name for name, joint in match_joint_names(names, joints).items()}
     if lacking := [joint for joint in joints if joint not in motors]:
         raise RecordingError(
             f"the calibration file has no motor {', '.join(lacking)} of '{source}' (its motors: "

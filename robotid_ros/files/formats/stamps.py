@@ -254,7 +254,7 @@ def _contradicted(
     return [finding('stamps_from_rate', **values).at(Severity.WARNING)]
 
 
-def continuous(stamp: np.ndarray, source: str) -> tuple[np.ndarray, list[Finding]]:
+def join_restarted_trials(stamp: np.ndarray, source: str) -> tuple[np.ndarray, list[Finding]]:
     """Return stamps (N,) [ns] in which appended trials follow after a pause, and notes."""
     step = np.diff(stamp)
     back = step < -MAX_STEP_BACK * 1e9

@@ -32,16 +32,13 @@ from .messages import duration_message, to_time, trajectory_message
 from .ros_parameters import ParameterClient
 from .waiting import result_of, Silence, wait_until
 
-# By what they take: trajectories, which a session moves (types that are built on this one need no
-# entry); efforts for all their joints at once, which they hand on, on a topic below them.
-CONTROLLER_TYPES = {
-    'trajectories': ('joint_trajectory_controller/JointTrajectoryController',),
-    'efforts': (
-        'forward_command_controller/ForwardCommandController',
-        'effort_controllers/JointGroupEffortController',
-    ),
-}
-JTC = CONTROLLER_TYPES['trajectories'][0]
+# The controller that a session moves; types that are built on it are read alike.
+JTC = 'joint_trajectory_controller/JointTrajectoryController'
+# Controllers that hand on efforts for all their joints at once, from a topic below them.
+EFFORT_CONTROLLER_TYPES = (
+    'forward_command_controller/ForwardCommandController',
+    'effort_controllers/JointGroupEffortController',
+)
 FORWARDED, MANAGER = 'commands', 'controller_manager'
 STATE_TYPE = JointTrajectoryControllerState
 # Below a controller's name: its state, trajectories for it, an action and parts of that.

@@ -31,7 +31,7 @@ from ...core.verification.hand_guiding import HandGuiding
 from ...exceptions import ControllerError, RobotIdError, RobotStateError
 from ..common import runtime
 from ..common.batched_subscription import BatchedSubscription
-from ..common.controller import CONTROLLER_TYPES, FORWARDED, MANAGER, SWITCH, switch_request
+from ..common.controller import EFFORT_CONTROLLER_TYPES, FORWARDED, MANAGER, SWITCH, switch_request
 from ..common.messages import is_well_formed, one_line, stack_joint_states
 from ..common.processes import prefer_threads
 from ..common.runtime import serve
@@ -139,10 +139,10 @@ class GravityCompensation(ModelNode):
             if time.monotonic() > end or self._stop.wait(LOOK_AGAIN):
                 raise ControllerError(wrong[0])
         effort, joints = found[self._forwarder], self._model.robot.joints
-        if effort.type not in CONTROLLER_TYPES['efforts']:
+        if effort.type not in EFFORT_CONTROLLER_TYPES:
             raise ControllerError(
                 f"'{self._forwarder}' is a {effort.type}, hand guiding needs one of efforts: "
-                f'{" or ".join(CONTROLLER_TYPES["efforts"])}'
+                f'{" or ".join(EFFORT_CONTROLLER_TYPES)}'
             )
         commanded = list(effort.required_command_interfaces)
         if sorted(commanded) != sorted(f'{joint}/effort' for joint in joints):

@@ -35,7 +35,7 @@ from ...plant.physics import build_drives_of, Physics, Sensors, Step
 from ...plant.trajectory import ControllerState
 from ...plant.trajectory_controller import TrajectoryController
 from ...simulation_settings import SimulationSettings
-from ..common.controller import CONTROLLER_TYPES, FORWARDED, MANAGER
+from ..common.controller import EFFORT_CONTROLLER_TYPES, FORWARDED, JTC, MANAGER
 from ..common.messages import status, status_array, to_time
 from ..common.processes import prefer_threads
 from ..common.runtime import (
@@ -261,7 +261,7 @@ class SimulatedManager(Node):
 
     def _on_list(self, _: Any, response: ListControllers.Response) -> ListControllers.Response:
         interfaces = [f'{joint}/effort' for joint in self._loop().physics.joints]
-        types = (each[0] for each in CONTROLLER_TYPES.values())
+        types = JTC, EFFORT_CONTROLLER_TYPES[0]
         kinds = zip(self._active().items(), types, strict=True)
         response.controller = [
             ManagedController(

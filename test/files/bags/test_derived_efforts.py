@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from robotid_ros.files.bags.summary import check_joint_states
+from robotid_ros.files.bags.summary import check_identifiable
 from robotid_ros.files.formats.joint_table import JointTable
 
 from ..formats.strange import DQ, JOINTS, Q, TAU, TIME
@@ -14,6 +14,6 @@ def states(effort):
 
 
 def test_velocities_as_efforts_are_no_identification():
-    assert check_joint_states(states(TAU))[1] == ''
+    assert check_identifiable(states(TAU))[1] == ''
     for wrong in (DQ, np.degrees(Q), 100.0 * DQ):
-        assert 'no torques' in check_joint_states(states(wrong))[1]
+        assert 'no torques' in check_identifiable(states(wrong))[1]

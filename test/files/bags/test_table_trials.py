@@ -7,7 +7,7 @@ from robotid_ros.core.findings import select
 from robotid_ros.core.signals.preparation import resample_uniformly
 from robotid_ros.core.signals.recording import SignalSettings
 from robotid_ros.files.bags import open_recording
-from robotid_ros.files.formats.stamps import continuous
+from robotid_ros.files.formats.stamps import join_restarted_trials
 
 DURATION = 6.0  # of a trial [s]
 SPEED = np.array([1.0, 1.9])  # angular frequencies [rad/s]
@@ -49,7 +49,7 @@ def test_trials_of_a_long_table_are_the_same(tmp_path):
 
 def test_stamps_that_are_far_off_start_no_trial():
     def stays(stamp):
-        found, notes = continuous(stamp, 'log')
+        found, notes = join_restarted_trials(stamp, 'log')
         return found is stamp and not notes
 
     stamp = np.arange(1000) * 10_000_000

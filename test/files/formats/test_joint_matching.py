@@ -4,7 +4,7 @@ import pytest
 
 from robotid_ros.core.findings import select
 from robotid_ros.exceptions import RecordingError
-from robotid_ros.files.formats.column_names import match_names, numbers_in
+from robotid_ros.files.formats.column_names import match_joint_names, numbers_in
 
 from .tables import Q, read, TAU
 
@@ -26,7 +26,7 @@ SPELLINGS = [
 @pytest.mark.parametrize('robot', SPELLINGS)
 @pytest.mark.parametrize('file', SPELLINGS)
 def test_a_spelling_is_no_difference(robot, file):
-    found = match_names([file(name) for name in sorted(UR)], [robot(name) for name in UR])
+    found = match_joint_names([file(name) for name in sorted(UR)], [robot(name) for name in UR])
     assert found == {file(name): robot(name) for name in UR}
 
 
@@ -48,7 +48,7 @@ def test_a_spelling_is_no_difference(robot, file):
     ],
 )
 def test_what_is_not_certain_matches_nothing(found, known, matched):
-    assert tuple(match_names(found, known).values()) == matched
+    assert tuple(match_joint_names(found, known).values()) == matched
 
 
 @pytest.mark.parametrize(
