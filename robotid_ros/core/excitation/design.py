@@ -84,7 +84,6 @@ class Search:
                     leader = x
             # Who leads after the first stage nearly always wins: no other start is refined.
             self._phase = 'refining the best'
-            assert leader is not None  # there is one start at least
             for stage in STAGES[1:]:
                 self._sharpen(*stage)
                 leader = self._descend(leader)
