@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from ..arrays import Array
 from ..model.dynamics import inverse_dynamics
-from ..model.friction import FRICTION_TERMS, FrictionTerm
+from ..model.friction import FRICTION_TERMS, FrictionTerm, make_terms
 from ..model.robot import BaseParameters, Robot
 from ..regression.model_error import EFFECTS
 from ..regression.observation_system import decimate, observe, Observed, Rows
@@ -59,13 +59,7 @@ def scaled_terms(parts: Sequence[Part], loads: Sequence[Array], robot: Robot) ->
     }
     # A constant of a term is never zero.
     each = [{k: float(v[j]) or TINY for k, v in values.items()} for j in range(robot.n)]
-    return [
-        tuple(
-            FrictionTerm(name, {k: values[k] for k in FRICTION_TERMS[name].constants})
-            for name in KINDS
-        )
-        for values in each
-    ]
+    return [make_terms(tuple(KINDS), constants) for constants in each]
 
 
 def joints_with_friction(parts: Sequence[Part], robot: Robot) -> npt.NDArray[np.bool_]:

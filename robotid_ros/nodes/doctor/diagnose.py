@@ -220,10 +220,9 @@ def network_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
     if chosen in ('SUBNET', 'SYSTEM_DEFAULT') and environment.get('ROS_SECURITY_ENABLE') != 'true':
         yield finding('open_network')
     # Nodes that are seen, and nothing of what they publish.
-    states = snapshot.controller_states
-    heard = snapshot.joint_states or states is not None or snapshot.descriptions
+    heard = snapshot.joint_states or snapshot.descriptions
     silent = [topic.name for topic in map(snapshot.topic, HEARD) if topic.publishers]
-    if not heard and len(silent) > 1:
+    if not heard and snapshot.controller_states is None and len(silent) > 1:
         yield finding('no_messages', topics=silent)
 
 

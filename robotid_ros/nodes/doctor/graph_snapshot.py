@@ -364,6 +364,7 @@ def snapshot_of_graph(
         }
         goals = [message for _, message in listener.heard(f'{name}/{parts.GOALS}')]
         states = listener.heard(topics['controller_state'])
+        received = np.array([stamp for stamp, _ in states], np.int64)
         clock = [(stamp, to_nanoseconds(told.clock)) for stamp, told in listener.heard('/clock')]
         given = {} if domain is None else {'ROS_DOMAIN_ID': str(domain)}
         variables = {key: os.environ[key] for key in ENVIRONMENT if os.environ.get(key)} | given
@@ -379,9 +380,7 @@ def snapshot_of_graph(
             joint_state_topics=tuple(topic for topic, types in found if _JOINT_STATE in types),
             joint_states=joint_states,
             malformed=malformed,
-            controller_states=np.array([stamp for stamp, _ in states], np.int64)
-            if states
-            else None,
+            controller_states=received if states else None,
             commands_effort=bool(states and len(states[-1][1].output.effort)),
             descriptions=tuple({m.data: None for _, m in listener.heard('robot_description')}),
             configured_description=urdf,

@@ -49,7 +49,6 @@ class ForceTorque(WorkerNode):
         # Filtered motion (3, n) and wrench (6,), per time constant: noise hardly correlates.
         self._rows: list[tuple[Array, Array]] | None = None
         self._left: deque[Array] = deque(maxlen=round(WATCHED * self.settings.cutoff))
-        self._states = self._new_filter()
         self._row_stamp = 0
         self._wrenches: deque[tuple[int, Array]] = deque(maxlen=WAITING)
         self._drifted = ''
@@ -72,7 +71,9 @@ class ForceTorque(WorkerNode):
     def on_description(self, message: String) -> None:
         """Build the robot."""
         self._robot = build_robot(message.data, self.configuration.robot)
-        self._frame, self._states = None, self._new_filter()
+        self._frame = None
+        # Positions, and in place of efforts the wrench.
+        self._states = FilteredStates(np.ones(6), self.settings.cutoff, MAX_GAP)
 
     def _on_wrench(self, message: WrenchStamped) -> None:
         """Publish it without offsets and body, and keep it for the next joint state."""
@@ -100,10 +101,6 @@ class ForceTorque(WorkerNode):
             force, torque = (Vector3(x=x, y=y, z=z) for x, y, z in left)
             found = Wrench(force=force, torque=torque)
             self._publisher.publish(WrenchStamped(header=message.header, wrench=found))
-
-    def _new_filter(self) -> FilteredStates:
-        """Return a filter of joint positions, with a wrench (6,) in place of efforts."""
-        return FilteredStates(np.ones(6), self.settings.cutoff, MAX_GAP)
 
     def _left_of(self, wrench: Array, motion: Array) -> Array:
         """Return a wrench (6,) without what the sensor measures anyhow on a motion (3, n)."""
