@@ -19,8 +19,6 @@ import uuid
 
 from controller_manager_msgs.srv import ListControllers, SwitchController
 import numpy as np
-from rcl_interfaces.msg import SetParametersResult
-from rclpy.parameter import Parameter
 from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -106,11 +104,11 @@ class GravityCompensation(ModelNode):
         self._listed_at = -np.inf
         self.start_worker(self._prepare)
 
-    def _check_payload(self, parameters: list[Parameter]) -> SetParametersResult:
-        if self._guiding and any('.payload.' in each.name for each in parameters):
+    def _read_payload(self, changed: dict[str, Any] | None = None) -> Array:
+        if self._guiding and any('.payload.' in name for name in changed or ()):
             why = "the arm is held with what it carried at the start: call '~/stop' first"
-            return SetParametersResult(successful=False, reason=why)
-        return super()._check_payload(parameters)
+            raise ControllerError(why)
+        return super()._read_payload(changed)
 
     def _make_ready(self) -> str:
         """Check results and controllers, and offer the services."""

@@ -7,6 +7,7 @@ it. All that it keeps is bounded, and joint states are taken ten times a second.
 
 import asyncio
 from collections import deque
+import contextlib
 from functools import partial
 import json
 import math
@@ -69,7 +70,8 @@ class Live(ConfiguredNode):
         self._rows: deque[tuple[int, list[float | None]]] = deque(maxlen=ROWS)
         self._messages: deque[tuple[float, str, str]] = deque(maxlen=MESSAGES)
         self._states = dict[str, DiagnosticStatus]()
-        self._progress, self._asking = DiagnosticStatus(), False
+        self._known, self._sigmas, self._asking = '', dict[str, float](), False
+        self._begun = 0.0  # the present motion, by the robot's clock [s]
         self._duration, self._heard, self._zero, self._stamp = 0.0, -math.inf, 0, 0
         self._sessions, self._looked = list[tuple[str, str]](), -math.inf
         self._folder = Path(self.configuration.recorder.folder).expanduser().absolute()
@@ -77,7 +79,7 @@ class Live(ConfiguredNode):
             callback = partial(self._on_state, name)
             self.create_subscription(DiagnosticStatus, f'{name}/state', callback, LATCHED_HISTORY)
         for kind, topic, heard in (
-            (DiagnosticStatus, 'identification/progress', partial(setattr, self, '_progress')),
+            (DiagnosticStatus, 'identification/progress', self._on_progress),
             (JointTrajectory, 'excitation/reference', self._on_reference),
         ):
             self.create_subscription(kind, topic, heard, LATCHED)
@@ -120,15 +122,16 @@ class Live(ConfiguredNode):
             self._rows.clear()
 
     def _on_state(self, name: str, message: DiagnosticStatus) -> None:
-        before = self._states.get(name)
+        before, values = self._states.get(name), values_of(message)
+        begun = float(values.get('stamp') or 0.0)  # else passed over: the page needs numbers
         with self._lock:
+            self._begun = begun if name == 'excitation' else self._begun
             self._states[name] = message
             if before is None or before.message != message.message:
                 level = LEVELS.get(message.level, 'error')
                 self._messages.appendleft((time.time(), level, f'{name}: {message.message}'))
-        values = values_of(message)
         if name == 'excitation' and values.get('state') == State.APPROACHING.value:
-            self._progress = DiagnosticStatus()  # nothing is known of a motion that begins
+            self._known, self._sigmas = '', {}  # nothing is known of a motion that begins
         if name == 'identification' and values.get('state') == State.DONE.value:
             runtime.start_thread(self._tell_findings, values['folder'])
 
@@ -145,6 +148,12 @@ class Live(ConfiguredNode):
             for found in reversed(worst):
                 self._messages.appendleft((time.time(), found.severity.word, render(found)))
 
+    def _on_progress(self, message: DiagnosticStatus) -> None:
+        found = {k.partition('sigma.')[2]: v for k, v in values_of(message).items()}
+        sigmas = {name: float(value) for name, value in found.items() if name}
+        self._sigmas = {name: value for name, value in sigmas.items() if math.isfinite(value)}
+        self._known = message.message
+
     def _on_reference(self, message: JointTrajectory) -> None:
         last = message.points[-1].time_from_start
         self._duration = last.sec + 1e-9 * last.nanosec
@@ -154,7 +163,8 @@ class Live(ConfiguredNode):
         if time.monotonic() - self._looked > SESSIONS_PERIOD:
             self._looked = time.monotonic()
             reports = list(self._folder.glob('*/report.html'))
-            reports.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+            with contextlib.suppress(OSError):  # somebody may remove one meanwhile
+                reports.sort(key=lambda path: path.stat().st_mtime, reverse=True)
             names = [(path.parent.name, path.name) for path in reports[:SESSIONS]]
             self._sessions = [(name, f'sessions/{name}/{page}') for name, page in names]
         if (robot := self._robot) is None:
@@ -202,19 +212,17 @@ class Live(ConfiguredNode):
             values = values_of(message) if message else {}
             moving = values.get('state') in {s.value for s in State if s.moving}
             # By the robot's clock.
-            gone = 1e-9 * self._stamp - float(values.get('stamp') or 0.0)
-            progress = self._progress
-            sigmas = [(k.partition('sigma.')[2], v) for k, v in values_of(progress).items()]
+            gone = 1e-9 * self._stamp - self._begun
             content = {
                 'joints': self._robot.joints if self._robot else [],
                 'rows': rows,
                 'state': values.get('state', 'no session'),
                 'message': message.message if message else 'The node excitation is not there.',
                 'duration': self._duration if moving else 0.0,
-                'left': self._duration - gone if moving else 0.0,
+                'left': self._duration - gone if moving and math.isfinite(gone) else 0.0,
                 'stale': time.monotonic() - self._heard > STALE,
-                'known': progress.message,
-                'sigmas': {name: float(value) for name, value in sigmas if name},
+                'known': self._known,
+                'sigmas': self._sigmas,
                 'messages': list(self._messages),
                 'sessions': self._sessions,
             }
