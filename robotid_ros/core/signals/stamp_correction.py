@@ -23,6 +23,7 @@ JUMP_FACTOR = 5.0  # times the largest of the steps before: a position jumps
 # unit vectors of phase is so long: 0.29 with Gaussian jitter of a quarter of a sample, hardly 0.2
 # where there is no grid.
 MIN_JITTER, MIN_CONCENTRATION = 0.01, 0.25
+ROUGHNESS = 20.0  # variance of third differences of independent errors, over that of the errors
 # A share of the jitter, or of its rest, that is taken for none; σ from which it is not known.
 NEAR, UNKNOWN_SHARE = 0.02, 0.2
 # A longer time without a sample [s] may change the phase. Time over which clocks run evenly [s]:
@@ -199,9 +200,12 @@ def sampling_times(time: Array, position: Array, step: float) -> SamplingTimes |
     if np.abs(np.diff(time) - step).max() <= MIN_JITTER * step:
         return None
     even, number = _even_times(time, step)
-    if np.std(time - even) <= MIN_JITTER * step:
+    e = (time - even) / step
+    # Jitter is what neighbours do not have alike: a loop that sleeps drifts, with its samples.
+    rough = np.diff(e, 3)[number[3:] - number[:-3] == 3]
+    if np.sum(rough**2) <= ROUGHNESS * MIN_JITTER**2 * len(rough):
         return None
-    share, sigma = _share_of_samples((time - even) / step, number, position)
+    share, sigma = _share_of_samples(e, number, position)
     near = max(NEAR, 3.0 * sigma)
     if sigma > UNKNOWN_SHARE:  # of two times that are alike, those that were recorded win
         share = 1.0

@@ -317,6 +317,13 @@ def test_jitter_is_judged_by_what_was_recorded_and_not_by_the_days_between():
     assert not sampling_times(time, true, 0.002).findings
 
 
+def test_a_loop_that_sleeps_drifts_with_its_samples():
+    period = 0.005 + 1e-4 * np.abs(np.random.default_rng(4).normal(size=5000))
+    time = np.cumsum(period)
+    position = np.round(np.sin(3.0 * time)[:, None], 3)
+    assert sampling_times(time, position, float(period.mean())) is None
+
+
 def test_faults_one_by_one():
     wave = np.sin(np.linspace(0.0, 6.0, 600))
     assert not find_spikes(wave).any()
