@@ -258,7 +258,9 @@ def _candidates(trials: Trials, state: Efforts) -> Iterator[tuple[str, Efforts]]
     if pairs:
         yield SWAPPED, min(pairs, key=trials.fitted)
         error, joint, factor = min(_gain(trials, state, j) for j in trials.moving)
-        if error < least and abs(np.log(factor)) > np.log1p(MIN_DEVIATION):
+        # One beyond those that are searched leaves the joint without efforts.
+        deviates = np.log1p(MIN_DEVIATION) < abs(np.log(factor)) < np.log(FACTORS[-1])
+        if error < least and deviates:
             yield GAIN, state.scaled(_only(trials.n, joint, factor))
 
 

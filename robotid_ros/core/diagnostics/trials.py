@@ -17,6 +17,7 @@ from ..signals.recording import STANDSTILL
 
 # A remedy is better when ln(squared error) falls by so many standard errors over the folds.
 SIGNIFICANT = 2.0
+MOST_LEFT = 0.9  # relative residual of a joint that a remedy explains
 MAX_ROWS = 4000  # rows that a trial takes: enough for any fold, in a fraction of a second
 # Added to the diagonal of normalised products: what a fold does not tell stays near zero.
 RIDGE = 1e-9
@@ -82,9 +83,11 @@ class Trial(NamedTuple):
         """
         Tell whether the squared error fell significantly, and by a factor of `least`.
 
-        A remedy that predicts a joint worse than no torque at all does is none.
+        A remedy that predicts a joint hardly better than no torque at all does is none.
         """
-        return self.after < 1.0 and self.gain > max(SIGNIFICANT * self.error, float(np.log(least)))
+        return self.after < MOST_LEFT and self.gain > max(
+            SIGNIFICANT * self.error, float(np.log(least))
+        )
 
     def values(self, joint: str, remedy: str) -> dict[str, Any]:
         """Return the values of a finding that say what a remedy left of a joint's effort."""

@@ -173,6 +173,15 @@ def test_a_gain_of_all_joints_does_not_show(causes, log):
 
 
 @pytest.mark.parametrize('joint', range(3))
+def test_efforts_that_are_noise_are_given_no_gain(causes, log, joint):
+    effort = log.effort.copy()
+    noise = np.random.default_rng(3).normal(size=len(effort))
+    effort[:, joint] = effort[:, joint].std() * noise
+    found = causes(with_efforts(log, effort))
+    assert not [each for each in found if each.name == GAIN]
+
+
+@pytest.mark.parametrize('joint', range(3))
 def test_friction_that_jumps_soon_after_the_start_is_named(robot, base, estimated, truth, joint):
     """The motion starts at 3 s; the joint's friction rises 0.6 s later."""
     time = np.arange(round(15.0 * RATE)) / RATE
