@@ -360,7 +360,9 @@ def with_friction(robot: Robot, friction: tuple[Terms, ...]) -> Robot:
 
 
 def _limits(chosen: list[ElementTree.Element], settings: RobotSettings) -> Limits:
-    continuous = np.array([joint.get('type') == 'continuous' for joint in chosen])
+    # CAD exporters write zeros for limits that nobody entered.
+    zeros = [_attribute(chosen, 'limit', k, 1.0) == 0.0 for k in ('lower', 'upper', 'velocity')]
+    endless = np.all(zeros, axis=0) | [joint.get('type') == 'continuous' for joint in chosen]
     found = dict[str, Array]()
     for name in (field.name for field in dataclasses.fields(Limits)):
         bound = -np.inf if name == 'lower' else np.inf
@@ -368,7 +370,7 @@ def _limits(chosen: list[ElementTree.Element], settings: RobotSettings) -> Limit
         if name in LARGEST:
             values = _attribute(chosen, 'limit', name, bound)
             ends = name in ('lower', 'upper')
-            none = (np.abs(values) >= LARGEST[name]) | (continuous if ends else values < 0.0)
+            none = (np.abs(values) >= LARGEST[name]) | (endless if ends else values < 0.0)
             values = np.where(none, bound, values)
         found[name] = frozen(_given(settings, name, values))
     limits = Limits(**found)

@@ -6,6 +6,8 @@ import numpy as np
 import pinocchio
 import pytest
 
+from robotid_ros.core.excitation.limits import motion_limits
+from robotid_ros.core.excitation.settings import ExcitationSettings
 from robotid_ros.core.findings import render, select
 from robotid_ros.core.model import build_robot, CoupledMotorSettings, mass_matrix, RobotSettings
 from robotid_ros.core.model.robot import from_pinocchio, to_pinocchio
@@ -49,6 +51,17 @@ def test_of_one_position_limit_alone_the_other_is_zero_as_parsers_of_urdf_take_i
     k = model.joints[model.getJointId('slide')].idx_q
     assert robot.limits.lower[0] == model.lowerPositionLimit[k] == 0.0
     assert robot.limits.upper[0] == model.upperPositionLimit[k] > 0.0
+
+
+def test_limits_that_a_cad_exporter_left_at_zero_are_none_and_nothing_moves_within_them():
+    zeros = '<limit lower="0" upper="0" effort="0" velocity="0"/>'
+    robot = build_robot(re.sub(r'<limit [^>]*/>', zeros, urdf()), RobotSettings())
+    assert np.isinf(robot.limits.lower).all() and np.isinf(robot.limits.upper).all()
+    with pytest.raises(ConfigurationError, match='no velocity limit'):
+        motion_limits(robot, ExcitationSettings())
+    some = re.sub(r'<limit [^>]*/>', zeros.replace('velocity="0"', 'velocity="1"'), urdf())
+    with pytest.raises(ConfigurationError, match='leave no room'):
+        build_robot(some, RobotSettings())
 
 
 @pytest.mark.parametrize('kind', ['floating', 'planar'])
