@@ -51,7 +51,8 @@ LEAST_LENGTH = 1e-6
 DOUBT = 1.0
 # Friction before the data, over a joint's efforts, which are a share of the largest at least; at
 # the speed of the motion, or a share of the joint's limit at least. As large as they are: with 3,
-# Coulomb friction and offset of short motions cancel.
+# Coulomb friction and offset of short motions cancel; without, kinds of a joint that its motion
+# does not explain do, at 20 times its efforts.
 FRICTION, LEAST_EFFORT, LEAST_SPEED = 1.0, 0.1, 0.1
 ROUNDING = 1e-12  # an eigenvalue over the largest that is none
 # Radius of gyration of a body [m] between which that of the description counts, and its mass over
@@ -202,9 +203,11 @@ def choose(
     bodies = base.of(robot.prior) if robot.prior[robot.first_columns + 9].any() else None
     metric = _body_metric(robot, base, links) / np.outer(length, length)
     mean = None if bodies is None else bodies * length
-    spread, ridge = _friction(parts, robot, base, weights)
+    effort = _efforts(parts)
+    spread, ridge = _friction(parts, robot, base, effort, weights)
     ridge /= grams.count
-    prior = base.rank, weights, mean, metric, ridge / length**2
+    least = 1.0 / np.maximum((weights * effort) ** 2, TINY) / grams.count
+    prior = base.rank, weights, mean, metric, ridge / length**2, least
     choice = Choice(grams, at_instants, *prior)
     found, misled = choice.run(), False
     if moving is not None:
@@ -219,7 +222,7 @@ def choose(
         friction.append((*robot.friction[j], *(terms[k] for k in opened)))
         for k in opened:
             for symbol, own in zip(terms[k].kind.symbols, size[j][KIND == k], strict=True):
-                precision[f'{symbol}{j + 1}'] = weights[j] * found.penalty[k] * own**2
+                precision[f'{symbol}{j + 1}'] = weights[j] * (found.penalty[k] + least[j]) * own**2
     names = [
         *base.names,
         *(f'{s}{j + 1}' for j, own in enumerate(scales) for t in own for s in t.kind.symbols),
@@ -242,18 +245,23 @@ def choose(
     )  # fmt: skip
 
 
+def _efforts(parts: Sequence[Part]) -> Array:
+    """Return how large friction may be before the data (n,): it is not beyond the efforts."""
+    tau = np.concatenate([part.samples.tau for part in parts])
+    effort = np.sqrt(np.mean(tau**2, axis=0))
+    return FRICTION * np.maximum(effort, LEAST_EFFORT * effort.max())
+
+
 def _friction(
-    parts: Sequence[Part], robot: Robot, base: BaseParameters, weights: Array
+    parts: Sequence[Part], robot: Robot, base: BaseParameters, effort: Array, weights: Array
 ) -> tuple[Array, Array]:
     """
     Return the variance (b,) of friction before the data, and its ridge (b,); zero of others.
 
-    It is some times the joint's efforts, at a speed that the joint may have. Without, a joint that
+    It is as large as an effort (n,), at a speed that the joint may have. Without, a joint that
     hardly moved is given friction that no other motion knows. An error weighted by 1/σ has σ.
     """
-    dq, tau = (np.concatenate([getattr(p.samples, k) for p in parts]) for k in ('dq', 'tau'))
-    effort = np.sqrt(np.mean(tau**2, axis=0))
-    effort = FRICTION * np.maximum(effort, LEAST_EFFORT * effort.max())
+    dq = np.concatenate([part.samples.dq for part in parts])
     limit = robot.limits.velocity  # some programs write zero for none
     fastest = np.where((limit > 0.0) & np.isfinite(limit), limit, 1.0)
     speed = np.maximum(np.quantile(np.abs(dq), FAST, axis=0), LEAST_SPEED * fastest)

@@ -172,6 +172,7 @@ class Choice:
     mean : (b,) parameters of the description's bodies, scaled; None without any
     metric : (b, b) of how far others are from them; of a ridge without any
     friction : (b,) ridge that is always there
+    least : (n,) λ of every kind that always is, of friction that is as large as a joint's efforts
 
     Attributes
     ----------
@@ -189,13 +190,14 @@ class Choice:
         mean: Array | None,
         metric: Array,
         friction: Array,
+        least: Array,
     ):
         # The error that is stated is that of filtered rows: it has less noise.
         self._filtered = grams.folds
         total, self._folds = grams.total + instants.total, grams.folds + instants.folds
         share = weights[:, None, None] / grams.count
         self._left = (total - self._folds) * share  # by each fold to be fitted
-        self._weights, self._friction = weights, friction
+        self._weights, self._friction, self._least = weights, friction, least[:, None]
         # What is tried of the weak prior, from none to strong.
         self._pulls = RIDGES if mean is None else PULLS
         self._mean = np.zeros(b) if mean is None else mean
@@ -223,7 +225,8 @@ class Choice:
 
     def errors_on(self, judged: Array, penalty: Array, pull: float) -> Array:
         """Return the squared errors (F, n) of products (F, n, c, c) of other rows of the folds."""
-        each = np.where(self._used, penalty, np.inf)[:, KIND] * self._weights[:, None]
+        each = np.where(self._used, penalty + self._least, np.inf)[:, KIND]
+        each = each * self._weights[:, None]
         fitted = self._fits_of(pull).solve(each.ravel())
         return np.maximum(squared_errors(judged, *fitted), 0.0)
 

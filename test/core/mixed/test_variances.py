@@ -204,7 +204,9 @@ def test_a_kind_stays_open_only_at_joints_that_it_clearly_helps():
         Y[0] += columns[0, :, 0]
         grams = products(W, columns, Y, valid, blocks)
         none = Grams(0.0 * grams.total, 0.0 * grams.folds, grams.count)
-        choice = Choice(grams, none, B, np.ones(JOINTS), None, np.eye(B), np.zeros(B))
+        choice = Choice(
+            grams, none, B, np.ones(JOINTS), None, np.eye(B), np.zeros(B), np.zeros(JOINTS)
+        )
         choice._close_at_joints(penalty, 0.0)
         own[:] = choice._used[:, 0]
     assert opened[:, 0].all() and opened[:, 1:].mean() < 0.25
@@ -220,5 +222,27 @@ def test_a_kind_stays_closed_where_it_predicts_another_joint_worse(changes):
     valid = np.ones((JOINTS, N), dtype=bool)
     grams = products(W, columns, Y, valid, block == np.arange(BLOCKS)[:, None])
     none = Grams(0.0 * grams.total, 0.0 * grams.folds, grams.count)
-    found = Choice(grams, none, B, np.ones(JOINTS), None, np.eye(B), np.zeros(B)).run()
+    prior = None, np.eye(B), np.zeros(B), np.zeros(JOINTS)
+    found = Choice(grams, none, B, np.ones(JOINTS), *prior).run()
     assert found.used[0, 0] != changes
+
+
+def test_a_joint_is_given_no_friction_that_is_large_beside_its_efforts():
+    """Of columns that nearly cancel, whose difference is in its noise, data alone take much."""
+    rng = np.random.default_rng(5)
+    W, columns, Y, _ = rows(2)
+    valid = np.ones((JOINTS, N), dtype=bool)
+    columns[1, :, 1] = columns[1, :, 0] + 1e-2 * rng.normal(size=N)
+    blocks = np.arange(N) // 25 == np.arange(BLOCKS)[:, None]
+    grams = products(W, columns, Y, valid, blocks)
+    none = Grams(0.0 * grams.total, 0.0 * grams.folds, grams.count)
+    penalty = np.full(len(KINDS), 1e-4)
+    prior = None, np.eye(B), np.zeros(B)
+    least = np.array([0.0, 0.3])[np.minimum(np.arange(JOINTS), 1)]
+    weights = np.ones(JOINTS)
+    some = Choice(grams, none, B, weights, *prior, least).errors(penalty, 0.0)
+    free = Choice(grams, none, B, weights, *prior, 0.0 * least).errors(penalty, 0.0)
+    held = Choice(grams, none, B, weights, *prior, 0.0 * least).errors(penalty + 0.3, 0.0)
+    assert some[:, 1:].sum() < free[:, 1:].sum()
+    every = Choice(grams, none, B, weights, *prior, np.full(JOINTS, 0.3)).errors(penalty, 0.0)
+    np.testing.assert_allclose(every, held, rtol=1e-9)
