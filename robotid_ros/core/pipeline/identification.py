@@ -99,6 +99,9 @@ def identify(
     said, seen = select(of_log, 'effort_unit_of_log'), select(data, 'effort_unit')
     # Gravity was not missing where it has another direction.
     mistaken = select(notes, 'no_gravity') if select(data, 'gravity_direction') else ()
+    # Of an effort with the opposite sign, friction gives energy.
+    turned = {joint for each in select(data, 'effort_sign') for joint in each.joints}
+    giving = dissipation_warnings(whole, estimate.covariance)
     findings = [
         *described.warnings,
         *(each for each in notes if each not in mistaken),
@@ -107,7 +110,7 @@ def identify(
         *estimation.notes,
         *(each for each in data if not (said and each in seen)),
         *exact_fit_warnings(described, samples, fit),
-        *dissipation_warnings(whole, estimate.covariance),
+        *(each for each in giving if not turned.issuperset(each.joints)),
         *identifiability_warnings(described, samples, fit),
         *timing_warnings(plain.system.timing, fit),
         *estimation.remarks,

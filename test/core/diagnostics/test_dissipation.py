@@ -21,8 +21,8 @@ ROBOT = build_robot(
 )
 
 
-def findings(coulomb: float, static: float) -> list[Finding]:
-    """Return what is said of a second joint with such friction."""
+def findings(coulomb: float, static: float, sign: float = 1.0) -> list[Finding]:
+    """Return what is said of a second joint with such friction, with efforts of that sign."""
     chi = ROBOT.prior.copy()
     for j in (1, 2, 3):
         for symbol, value in (('Fv', 0.3), ('Fc', 0.6), ('Fst', 0.1), ('off', -3.0)):
@@ -32,8 +32,8 @@ def findings(coulomb: float, static: float) -> list[Finding]:
     q, dq, ddq = motion(time, seed=1)
     tau = inverse_dynamics(ROBOT, chi, q, dq, ddq)
     tau += 0.01 * np.random.default_rng(0).normal(size=tau.shape)
-    found = identify(Recording(ROBOT.joints, time, q, tau), ROBOT, SETTINGS)
-    return select(found.findings, 'no_dissipation')
+    found = identify(Recording(ROBOT.joints, time, q, sign * tau), ROBOT, SETTINGS)
+    return select(found.findings, 'no_dissipation', 'effort_sign')
 
 
 @pytest.mark.parametrize(('coulomb', 'static'), [(0.6, 0.1), (0.6, -0.4), (0.0, 0.0)])
@@ -47,3 +47,8 @@ def test_friction_that_pushes_at_low_speed_is_named_with_joint_and_speeds():
     low, high = found.values['low'], found.values['high']
     assert found.joints == ROBOT.joints[1:2]
     assert -0.45 < low < -0.2 and 0.2 < high < 0.45
+
+
+def test_of_efforts_with_the_opposite_sign_friction_is_no_finding_of_its_own():
+    (found,) = findings(0.6, 0.1, sign=-1.0)
+    assert select([found], 'effort_sign') and found.joints == ROBOT.joints
