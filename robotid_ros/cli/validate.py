@@ -13,6 +13,7 @@ not predict it: more than half of the effort of a joint.
 import argparse
 from dataclasses import replace
 
+from ..exceptions import ConfigurationError
 from . import shared_options as shared
 from .terminal import print_findings, print_paragraph, print_written
 
@@ -46,6 +47,11 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     output = shared.page_of_log(args.parameters, 'validation', args.bag, args.output)
     shared.expect_new([output], args.force)
     results = read_results(args.parameters)
+    if args.joints and set(args.joints) != set(results.joints):
+        raise ConfigurationError(
+            f'the parameters are of {", ".join(results.joints)}, which share links: leave out '
+            '--joints'
+        )
     args.progress.step('reading')
     identified = results_folder(args.parameters) / URDF
     known = identified.read_text() if identified.exists() else None

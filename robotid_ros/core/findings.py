@@ -296,8 +296,8 @@ F403 efforts_swapped error: The efforts of {joints} are exchanged DO In a table,
   wrong.
 F404 effort_scale error: Efforts do not fit the masses of the URDF, measured / needed: [[{joints}
   {factors:.3g}]] DO If the efforts are currents or in another unit, set robot.drive_gain to what
-  turns them into torques, about {gains:.3g}{tried} WHY A wrong unit scales masses, inertias and
-  friction.
+  turns them into torques, about {gains:.3g}[[. All joints seem to be in {unit}: for a table give
+  --units 'effort={unit}']]{tried} WHY A wrong unit scales masses, inertias and friction.
 F405 effort_unit error: The efforts are no torques: they are {factor:.2g} times what the masses of
   the URDF need ([[{joints} {factors:.3g}]]), as currents are MEANS Masses, inertias and friction
   are wrong by such factors DO Set robot.drive_gain to the torque per unit of effort of each joint,

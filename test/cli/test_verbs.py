@@ -152,6 +152,12 @@ def test_inspect_tells_which_robot_is_described(run, bag, scara, tmp_path):
     assert summarise_description('<robot').startswith('unusable, the robot description is not')
 
 
+def test_validate_refuses_some_of_the_joints(run, bag, identified):
+    options = ('--parameters', identified, '--joints', 'joint_1', '--force')
+    code, out, err = run('validate', bag, *options)
+    assert (code, out) == (1, '') and 'parameters are of joint_1, joint_2' in err
+
+
 def test_validate_shows_a_total_and_what_is_wrong(run, bag, loaded, identified, scara, tmp_path):
     code, out, err = run('validate', bag, '--parameters', identified, '--force')
     assert (code, err) == (0, '') and 'warning' not in out

@@ -165,6 +165,7 @@ UNITS = {
     'lbf·ft': 1.355818, 'lbf·in': 0.1129848, 'ozf·in': 0.00706155,
 }  # fmt: skip
 SAME_UNIT = 0.02
+MAX_APART = 0.3  # logarithm of a gain over the unit that all joints have: URDFs err by as much
 MAX_SCALE = 4.0  # by which masses of a URDF may be off: units are off by more
 # From where the zero of a joint is searched, and how far [rad or m].
 RIGHT = -0.5 * np.pi, 0.5 * np.pi, np.pi
@@ -508,21 +509,23 @@ def _by_description(
         return []
     gains = np.ones(robot.n)
     gains[off] = np.where(alike[off], -1.0, 1.0 / factors[off])
-    before, after = (Trials(_drive_rows(robot, samples, each)) for each in (None, gains))
-    powers = Trials(_sample_rows(robot, samples)).powers  # of which residuals are shares
-    trial = compare(before.recorded, after.recorded / gains**2, powers, before.sigma)
-    name = SIGN if alike[off].all() else SCALE
+    name, values = SIGN if alike[off].all() else SCALE, dict[str, Any]()
     if currents and not robot.drive_gain_given:  # these are no torques of an arm at all
         name = EFFORT_UNIT
-    scaled = trials.errors(Efforts.as_recorded(robot.n).scaled(gains))
-    lost = trials.compare(scaled, trials.recorded).gain
-    if lost > trial.gain or not trial.is_better(LEAST[name]):
-        return []
-    values: dict[str, Any] = {'gains': _gains(robot, gains)}
     if name != SIGN:
         values['factors'] = 1.0 / gains[off]
     if name == EFFORT_UNIT:
         values |= {'factor': 1.0 / np.median(gains[off]), 'unit': '?'}
+    elif (gains > 0.0).all() and (unit := _unit_of_all(gains[off])):
+        gains[:], values['unit'] = UNITS[unit], unit
+    before, after = (Trials(_drive_rows(robot, samples, each)) for each in (None, gains))
+    powers = Trials(_sample_rows(robot, samples)).powers  # of which residuals are shares
+    trial = compare(before.recorded, after.recorded / gains**2, powers, before.sigma)
+    scaled = trials.errors(Efforts.as_recorded(robot.n).scaled(gains))
+    lost = trials.compare(scaled, trials.recorded).gain
+    if lost > trial.gain or not trial.is_better(LEAST[name]):
+        return []
+    values['gains'] = _gains(robot, gains)
     return [_cause(name, robot, off, trial, DESCRIBED, **values)]
 
 
@@ -532,6 +535,14 @@ def _decimated(samples: Samples) -> Samples:
     motion = {k: getattr(samples, k)[::keep] for k in ('time', 'q', 'dq', 'ddq', 'valid')}
     tau, rate = decimate(samples.tau.T, keep).T, samples.rate / keep
     return dataclasses.replace(samples, **motion, tau=tau, rate=rate, decimation=1, measured=None)
+
+
+def _unit_of_all(gains: Array) -> str:
+    """Return the only unit that gains of several joints are near, '' where there is none."""
+    apart = {name: np.abs(np.log(gains / size)) for name, size in UNITS.items()}
+    near = [name for name, each in apart.items() if each.min() < MAX_APART]
+    sure = len(gains) > 1 and len(near) == 1 and apart[near[0]].max() < MAX_APART
+    return near[0] if sure else ''
 
 
 def _sample_rows(robot: Robot, samples: Samples, most: int = MODEL_ROWS) -> Rows:

@@ -75,7 +75,8 @@ def limit_warnings(robot: Robot, q: Array, margin: float = LIMIT_MARGIN) -> list
 # Effort that all but a few samples stay below, and by how much it may exceed the URDF's limit:
 # drives peak at two to three times what they hold.
 PERCENTILE, MAX_LIMIT_RATIO = 99.0, 3.0
-SMALL = 0.03  # least effort over the largest one of what comes down to zero, and not below it
+# Percentile that is the least effort, over the largest one, of what comes down to zero.
+LOWEST, SMALL = 0.1, 0.03
 # An inertia is absurd when it is, for sure, so many times the largest of the URDF's robot (rotors
 # behind gears do not exceed links by more), or so small a share of that of the joint's own links.
 MAX_INERTIA_RATIO, MIN_INERTIA_SHARE, SURE = 20.0, 0.1, 6.0

@@ -12,8 +12,10 @@ from robotid_ros.core.diagnostics.advice import (
     find_causes,
     GAIN,
     REVERSED,
+    SCALE,
     SIGN,
     SWAPPED,
+    UNITS,
     ZERO,
 )
 from robotid_ros.core.diagnostics.assumptions import data_warnings
@@ -170,6 +172,17 @@ def test_a_gain_is_named_with_its_value(causes, log, robot, joint, factor):
 
 def test_a_gain_of_all_joints_does_not_show(causes, log):
     assert causes(with_efforts(log, 1.35 * log.effort)) == []
+
+
+# A kgf·cm is too near to a lbf·in for a URDF whose masses are off.
+@pytest.mark.parametrize(
+    ('size', 'unit'), [(1e-3, 'mN·m'), (1e-2, 'N·cm'), (UNITS['kgf·cm'], None), (0.04, None)]
+)
+def test_a_unit_of_all_joints_is_named(causes, log, size, unit):
+    (found,) = causes(with_efforts(log, log.effort / size))
+    assert found.name == SCALE and found.finding.values.get('unit') == unit
+    gains = found.finding.values['gains']
+    assert gains == (size,) if unit else len(gains) > 1
 
 
 @pytest.mark.parametrize('joint', range(3))
