@@ -247,7 +247,12 @@ def _files(given: Mapping[str, Any]) -> list[str]:
 def _expect_output_apart(output: str = '', force: bool = False, **others: Any) -> None:
     """Check that what is to be replaced, be it by --force, is nothing that the command reads."""
     if output and force and os.path.isfile(output):
-        if any(os.path.samefile(output, read) for read in _files(others)):
+        from ..files.results import REPORT, RESULT_FILES
+
+        folder, name = os.path.split(os.path.abspath(output))
+        # Pages may stand beside the results that they show.
+        places = [output, *([folder] if name in RESULT_FILES and name != REPORT else [])]
+        if any(os.path.samefile(place, read) for read in _files(others) for place in places):
             raise RobotIdError(f"'{output}' is what the command reads: name another output by -o")
 
 

@@ -196,6 +196,7 @@ inspect empty.csv | record again
 export kept | required: --format
 export kept --format urdf | {OTHER_PARAMETERS}
 export folder --format urdf | {NO_PARAMETERS}
+export kept --format csv -o kept/parameters.yaml --force | name another output by -o
 export kept --format stl | use one of mjcf, sdf, urdf
 design lost.yaml | no such file
 design arm.urdf | correct it, or give another file
