@@ -117,6 +117,8 @@ def test_the_model_on_the_robot_is_that_of_the_files(folder, recording, result):
         result.robot, result.standard.value, *np.array([q, dq, ddq])[:, None]
     )
     np.testing.assert_allclose(model.efforts(q, dq, ddq), expected[0], rtol=1e-6)
+    both = model.efforts(*(np.array([x, 0.5 * x]) for x in (q, dq, ddq)))
+    np.testing.assert_array_equal(both[0], model.efforts(q, dq, ddq))
     assert model.joints == JOINTS
     with pytest.raises(rid.RobotIdError):
         rid.InverseDynamics.load(folder / 'nothing')

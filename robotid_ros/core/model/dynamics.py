@@ -269,7 +269,9 @@ class RobotDynamics:
         self._viscous, self._coulomb, self._offset = plain.values()
 
     def efforts(self, q: Array, dq: Array, ddq: Array) -> Array:
-        """Return the efforts that a motion needs (n,)."""
+        """Return the efforts that a motion needs (n,), or (N, n) those of N states."""
+        if np.ndim(q) > 1:
+            return np.array([self.efforts(*state) for state in zip(q, dq, ddq, strict=True)])
         links = self._links(q, dq, ddq)
         return np.asarray(links + self._rotors @ ddq + self.friction(q, dq, links))
 
