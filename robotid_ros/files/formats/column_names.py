@@ -175,10 +175,9 @@ def understand(pattern: str) -> Meaning | None:
     return Meaning(quantity, bool(words & REFERENCE), current, unit, score)
 
 
-def unknown_unit(pattern: str) -> str:
-    """Return what stands in brackets at the end of a name, '' where it is a unit or a word."""
-    inside = match[1] if (match := BRACKETS.search(pattern)) else ''
-    return '' if is_unit(inside) or set(words_of(inside)) & _KNOWN else inside
+def is_unknown_unit(text: str) -> bool:
+    """Return whether what stands in brackets behind a name is neither a unit nor a known word."""
+    return not (is_unit(text) or set(words_of(text)) & _KNOWN)
 
 
 # Names that have to differ by the same affix: one alone may end like another by chance.

@@ -14,7 +14,7 @@ from ...core.signals.invalid_samples import refuse_derived_efforts
 from ...exceptions import RecordingError
 from ..atomic import file_errors, open_regular
 from ..bounded import damage_errors
-from .column_names import match_joint_names, unknown_unit, words_of
+from .column_names import BRACKETS, is_unknown_unit, match_joint_names, words_of
 from .column_selection import find, match_columns_to_joints, missing
 from .joint_table import COMMAND, FIELDS, JointTable
 from .read_options import NEEDED, ReadOptions
@@ -174,13 +174,13 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
     limits = np.array([max(-j.lower, j.upper) if j else math.inf for j in turning])
     limited = np.isfinite(limits) & (limits > 0.0)
     shares = np.abs(values['position'][:, limited]) / limits[limited]
-    proven = [
-        finding('unit_assumed', quantity=q, unit='SI', reason=f'its unit, {name}, is unknown').at(
-            Severity.WARNING
-        )
-        for q, pattern in patterns.items()
-        if q != 'time' and not units[q] and (name := unknown_unit(pattern))
-    ]
+    proven = list[Finding]()
+    for quantity, pattern in patterns.items():
+        bracketed = None if quantity == 'time' or units[quantity] else BRACKETS.search(pattern)
+        if bracketed and is_unknown_unit(bracketed[1]):
+            reason = f'its unit, {bracketed[1]}, is unknown'
+            assumed = finding('unit_assumed', quantity=quantity, unit='SI', reason=reason)
+            proven.append(assumed.at(Severity.WARNING))
     if said or (np.nanmax(shares, axis=0, initial=0.0) > BEYOND_LIMIT).any():
         positions = patterns['position'], values['position']
         units['position'], told = _unit_of_positions(said, *positions, shares)
