@@ -13,7 +13,7 @@ from ..findings import Finding, finding
 from ..model import regressor, Robot
 from ..model.robot import BaseParameters, INERTIAL
 from ..regression.observation_system import decimate, Rows
-from ..signals.recording import Samples
+from ..signals.recording import EFFORT_UNITS, Samples
 from .plausibility import efforts_over_prior
 from .trials import compare, Efforts, folds_of, possible_robots, Trial, Trials
 
@@ -159,12 +159,7 @@ MIN_RESOLVED = 0.5  # share of the contradiction that remedies have to explain
 MIN_DEVIATION, FACTORS = 0.15, np.geomspace(1e-4, 1e4, 65)
 MOST_REMEDIES = 4  # one upon the other
 MOST_SIGNS = 8  # joints up to which all signs are tried together, and signs tried in full
-# What an effort is multiplied by to be in N·m, where a gain is within this share of it.
-UNITS = {
-    'mN·m': 1e-3, 'N·cm': 1e-2, 'kN·m': 1e3, 'kgf·m': 9.80665, 'kgf·cm': 0.0980665,
-    'lbf·ft': 1.355818, 'lbf·in': 0.1129848, 'ozf·in': 0.00706155,
-}  # fmt: skip
-SAME_UNIT = 0.02
+SAME_UNIT = 0.02  # share of a unit within which a gain is it
 MAX_APART = 0.3  # logarithm of a gain over the unit that all joints have: URDFs err by as much
 MAX_SCALE = 4.0  # by which masses of a URDF may be off: units are off by more
 # From where the zero of a joint is searched, and how far [rad or m].
@@ -295,7 +290,7 @@ def _gain(trials: Trials, state: Efforts, joint: int) -> tuple[float, int, float
         left, bounds=(best - step, best + step), method='bounded', options={'xatol': 1e-3}
     )
     factor = float(np.exp(found.x))
-    for size in UNITS.values():  # the remedy is the unit, not what noise makes of it
+    for size in EFFORT_UNITS.values():  # the remedy is the unit, not what noise makes of it
         if abs(factor / size - 1.0) < SAME_UNIT:
             return left(float(np.log(size))), joint, size
     return float(found.fun), joint, factor
@@ -321,7 +316,7 @@ def _named(
             values |= {'other': robot.joints[other], 'other_gain': gain}
             break
     else:
-        units = (k for k, x in UNITS.items() if abs(factor / x - 1.0) < SAME_UNIT)
+        units = (k for k, x in EFFORT_UNITS.items() if abs(factor / x - 1.0) < SAME_UNIT)
         values['unit'] = next(units, None)
     return _cause(name, robot, changed, trial, **values)
 
@@ -517,7 +512,7 @@ def _by_description(
     if name == EFFORT_UNIT:
         values |= {'factor': 1.0 / np.median(gains[off]), 'unit': '?'}
     elif (gains > 0.0).all() and (unit := _unit_of_all(gains[off])):
-        gains[:], values['unit'] = UNITS[unit], unit
+        gains[:], values['unit'] = EFFORT_UNITS[unit], unit
     before, after = (Trials(_drive_rows(robot, samples, each)) for each in (None, gains))
     powers = Trials(_sample_rows(robot, samples)).powers  # of which residuals are shares
     trial = compare(before.recorded, after.recorded / gains**2, powers, before.sigma)
@@ -539,7 +534,7 @@ def _decimated(samples: Samples) -> Samples:
 
 def _unit_of_all(gains: Array) -> str:
     """Return the only unit that gains of several joints are near, '' where there is none."""
-    apart = {name: np.abs(np.log(gains / size)) for name, size in UNITS.items()}
+    apart = {name: np.abs(np.log(gains / size)) for name, size in EFFORT_UNITS.items()}
     near = [name for name, each in apart.items() if each.min() < MAX_APART]
     sure = len(gains) > 1 and len(near) == 1 and apart[near[0]].max() < MAX_APART
     return near[0] if sure else ''

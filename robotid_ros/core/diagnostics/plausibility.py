@@ -75,8 +75,7 @@ def limit_warnings(robot: Robot, q: Array, margin: float = LIMIT_MARGIN) -> list
 # Effort that all but a few samples stay below, and by how much it may exceed the URDF's limit:
 # drives peak at two to three times what they hold.
 PERCENTILE, MAX_LIMIT_RATIO = 99.0, 3.0
-# Percentile that is the least effort, over the largest one, of what comes down to zero.
-LOWEST, SMALL = 0.1, 0.03
+SMALL = 0.03  # least effort over the largest one of what comes down to zero, and not below it
 # An inertia is absurd when it is, for sure, so many times the largest of the URDF's robot (rotors
 # behind gears do not exceed links by more), or so small a share of that of the joint's own links.
 MAX_INERTIA_RATIO, MIN_INERTIA_SHARE, SURE = 20.0, 0.1, 6.0
@@ -89,11 +88,9 @@ def magnitude_warnings(robot: Robot, samples: Samples) -> list[Finding]:
     moving = np.flatnonzero(samples.moving.any(axis=0))
     least = np.percentile(samples.tau, 100.0 - PERCENTILE, axis=0)
     efforts = np.percentile(np.abs(samples.tau), PERCENTILE, axis=0)
-    joints = [robot.joints[j] for j in moving]
-    signed = np.abs(least) >= SMALL * efforts
-    return (
-        [] if len(moving) < 2 or signed[moving].any() else [finding('effort_magnitudes', joints)]
-    )
+    if len(moving) < 2 or (np.abs(least) >= SMALL * efforts)[moving].any():
+        return []
+    return [finding('effort_magnitudes', [robot.joints[j] for j in moving])]
 
 
 def scale_warnings(

@@ -71,7 +71,7 @@ class Search:
         settings = self.problem.settings
         seeds = np.random.SeedSequence(settings.seed).spawn(settings.starts)
         try:
-            self._sharpen(*STAGES[0])
+            self.problem.sharpness, self.problem.weight = STAGES[0]
             for number, seed in enumerate(seeds):
                 self._phase = f'start {number + 1} of {settings.starts}'
                 now = time.monotonic()
@@ -84,8 +84,7 @@ class Search:
                     leader = x
             # Who leads after the first stage nearly always wins: no other start is refined.
             self._phase = 'refining the best'
-            for stage in STAGES[1:]:
-                self._sharpen(*stage)
+            for self.problem.sharpness, self.problem.weight in STAGES[1:]:
                 leader = self._descend(leader)
                 self.keep_if_best(leader)
         except (SearchStopped, KeyboardInterrupt):
@@ -94,9 +93,6 @@ class Search:
                 self.keep_if_best(self._latest)
             if self.best is None:
                 self.keep_if_best(self.problem.random_point(np.random.default_rng(seeds[0])))
-
-    def _sharpen(self, sharpness: float, weight: float) -> None:
-        self.problem.sharpness, self.problem.weight = sharpness, weight
 
     def _draw(self, rng: np.random.Generator) -> Array:
         """Return the best of some random points."""

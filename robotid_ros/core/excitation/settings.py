@@ -138,9 +138,14 @@ class ExcitationSettings:
     workspace: Workspace = setting(Workspace, 'where the robot may go')
     payload: PayloadMotion = setting(PayloadMotion, 'the motion for a payload')
     starts: int = setting(
-        3, 'random starts of the search', minimum=1, former={'solver': {'gradient': 3}}
+        3,
+        'random starts of the search, of which the best is refined',
+        minimum=1,
+        former={'solver': {'gradient': 3}},
     )
-    iterations: int = setting(150, 'iterations per start', minimum=1)
+    iterations: int = setting(
+        150, 'iterations of the start that is refined; others take a third of them', minimum=1
+    )
     time_limit: float = setting(
         300.0, 'longest design; the best so far is kept', unit='s', minimum=0.0
     )

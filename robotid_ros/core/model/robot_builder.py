@@ -114,7 +114,7 @@ def build_robot(urdf: str, settings: RobotSettings) -> Robot:
     model = _reduce(build_model(root), moving, locked, settings)
     placeholders = settings.mass == 0.0 and _are_placeholders(root)
     if placeholders or not any(model.inertias[k + 1].mass > 0.0 for k in range(model.nv)):
-        what = 'the same ball in each link for' if placeholders else 'no'
+        what = 'the same placeholder in each link for' if placeholders else 'no'
         raise ModelError(
             f'the URDF has {what} inertials: set robot.mass (--mass of robotid init) to what the '
             'data sheet says of the whole robot, or give the links masses and inertias'

@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 STANDSTILL = 0.02  # a joint moves from this speed on [rad/s or m/s]
 MEASURED = ('position', 'velocity', 'effort')
 MAX_SAMPLES = 600_000  # more are read in chunks, so that they fit into memory
+# Weight of a kilogram [N], of a pound at an inch [N·m]; what turns efforts in a unit into N·m.
+KILOGRAM, POUND_INCH = 9.80665, 0.45359237 * 9.80665 * 0.0254
+EFFORT_UNITS = {
+    'mN·m': 1e-3, 'N·cm': 1e-2, 'kN·m': 1e3, 'kgf·m': KILOGRAM, 'kgf·cm': 1e-2 * KILOGRAM,
+    'lbf·ft': 12.0 * POUND_INCH, 'lbf·in': POUND_INCH, 'ozf·in': POUND_INCH / 16.0,
+}  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)

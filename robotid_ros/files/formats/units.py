@@ -5,11 +5,10 @@ import math
 
 import numpy as np
 
+from ...core.signals.recording import EFFORT_UNITS, KILOGRAM
 from ...exceptions import ConfigurationError
 
 DEGREE, RPM = math.pi / 180.0, math.pi / 30.0
-# Weight of a kilogram [N]; of a pound at an inch [N·m].
-KILOGRAM, POUND_INCH = 9.80665, 0.45359237 * 9.80665 * 0.0254
 # SI value of each unit, by quantity; written in lower case without signs between their parts.
 FACTORS: Mapping[str, Mapping[str, float]] = {
     'time': {
@@ -25,9 +24,8 @@ FACTORS: Mapping[str, Mapping[str, float]] = {
         'm/s': 1.0, 'mm/s': 1e-3,
     },
     'effort': {
-        'nm': 1.0, 'mnm': 1e-3, 'ncm': 1e-2, 'knm': 1e3, 'n': 1.0, 'kn': 1e3, 'a': 1.0, 'ma': 1e-3,
-        'kgfm': KILOGRAM, 'kgfcm': 1e-2 * KILOGRAM, 'gfcm': 1e-5 * KILOGRAM,
-        'lbfft': 12.0 * POUND_INCH, 'lbfin': POUND_INCH, 'ozfin': POUND_INCH / 16.0,
+        'nm': 1.0, 'n': 1.0, 'kn': 1e3, 'a': 1.0, 'ma': 1e-3, 'gfcm': 1e-5 * KILOGRAM,
+        **{name.replace('·', '').lower(): factor for name, factor in EFFORT_UNITS.items()},
     },
 }  # fmt: skip
 # Units that mean nothing without a gain, which the user gives: SI value of one of them.

@@ -142,7 +142,7 @@ def work(client: Client, robot: Robot, *, carries: bool) -> AtWork:
         run()
         client.set(RELAY, payload__frame=tool_link(robot), payload__mass=mass)
         run()
-    units = tuple('m' if prismatic else 'rad' for prismatic in robot.prismatic)
+    units = tuple(length for length, _ in robot.units.values())
     return AtWork(robot.joints, units, mass, np.array(rms))
 
 

@@ -94,7 +94,9 @@ class ForceTorque(WorkerNode):
         self._wrenches.append((stamp, wrench))
         if self._model is not None and self._states.started:
             if abs(stamp - self._states.stamp) > MAX_GAP * 1e9:
-                raise RecordingError('no joint state says how the sensor is held now')
+                raise RecordingError(
+                    'joint states do not say how the sensor is held now: see why they stopped'
+                )
             # Where the arm is now; how it moves comes through the filter.
             motion = np.vstack([self._position, self._states.motion[1:]])
             left = self._left_of(wrench, motion).reshape(2, 3).tolist()

@@ -15,7 +15,6 @@ from robotid_ros.core.diagnostics.advice import (
     SCALE,
     SIGN,
     SWAPPED,
-    UNITS,
     ZERO,
 )
 from robotid_ros.core.diagnostics.assumptions import data_warnings
@@ -31,7 +30,7 @@ from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, inverse_dynamics, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.pipeline.estimation import estimate_base_parameters
-from robotid_ros.core.signals.recording import Recording, SignalSettings
+from robotid_ros.core.signals.recording import EFFORT_UNITS, Recording, SignalSettings
 
 from ..conftest import motion, RATE
 
@@ -176,7 +175,8 @@ def test_a_gain_of_all_joints_does_not_show(causes, log):
 
 # A kgf·cm is too near to a lbf·in for a URDF whose masses are off.
 @pytest.mark.parametrize(
-    ('size', 'unit'), [(1e-3, 'mN·m'), (1e-2, 'N·cm'), (UNITS['kgf·cm'], None), (0.04, None)]
+    ('size', 'unit'),
+    [(1e-3, 'mN·m'), (1e-2, 'N·cm'), (EFFORT_UNITS['kgf·cm'], None), (0.04, None)],
 )
 def test_a_unit_of_all_joints_is_named(causes, log, size, unit):
     (found,) = causes(with_efforts(log, log.effort / size))

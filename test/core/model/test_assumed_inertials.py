@@ -92,7 +92,7 @@ def test_one_ball_in_all_links_is_a_placeholder():
     assert lacks_inertials(arm(ball)) and not lacks_inertials(
         arm(ball).replace('="2.0"', '="3"', 1)
     )
-    with pytest.raises(ModelError, match=r'same ball in each link.*set robot\.mass'):
+    with pytest.raises(ModelError, match=r'same placeholder in each link.*set robot\.mass'):
         build_robot(arm(ball), RobotSettings())
     found, bare = (build_robot(arm(x), RobotSettings(mass=30.0)) for x in (ball, ''))
     assert found.assumed_inertials

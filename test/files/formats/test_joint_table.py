@@ -4,11 +4,17 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.findings import select, Severity
+from robotid_ros.core.signals.recording import EFFORT_UNITS
 from robotid_ros.exceptions import ConfigurationError, RecordingError
 from robotid_ros.files.formats.read_options import parse_assignments
-from robotid_ros.files.formats.units import MANY, usual_ratio
+from robotid_ros.files.formats.units import factors, MANY, usual_ratio
 
 from .tables import DQ, Q, read, TAU, TIME, urdf
+
+
+@pytest.mark.parametrize(('name', 'size'), EFFORT_UNITS.items())
+def test_the_units_that_findings_name_can_be_given(name, size):
+    assert factors('effort', name, np.zeros(2, bool)).tolist() == [size, size]
 
 
 def test_numbers_stand_for_the_joints_in_the_order_of_the_description():
