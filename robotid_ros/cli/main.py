@@ -6,7 +6,7 @@ many, or labels with the share of the time that each takes.
 """
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 import contextlib
 from functools import partial
 from importlib import import_module
@@ -118,8 +118,8 @@ def _commands_of(parser: argparse.ArgumentParser) -> Mapping[str, Any]:
     return {}
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """Parser of all verbs, which import what is heavy inside their `run`: `--help` is quick."""
+def build_parser(verbs: Iterable[str] = VERBS) -> argparse.ArgumentParser:
+    """Parser of verbs, which import what is heavy inside their `run`: `--help` is quick."""
     parser = Parser(
         prog='robotid',
         description="Identify a robot's dynamic parameters: masses, inertias, friction.",
@@ -128,7 +128,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument('--version', action='version', version=f'robotid {__version__}')
     subparsers = parser.add_subparsers(dest='verb', metavar='COMMAND', required=True)
-    for verb in VERBS:
+    for verb in verbs:
         module = import_module(f'.{verb}', __package__)
         paragraphs = (module.__doc__ or '').strip('\n').split('\n\n')
         summary, text, examples, *_ = [*paragraphs, '', '', '']
@@ -156,13 +156,16 @@ def main(argv: Sequence[str] | None = None) -> int:
             setattr(sys, name, open(os.devnull, 'w', encoding='utf-8'))
         elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors='backslashreplace')  # no σ and N·m; names that are not UTF-8
-    parser = build_parser()
-    if '_ARGCOMPLETE' in os.environ:
+    words = sys.argv[1:] if argv is None else argv
+    completes = '_ARGCOMPLETE' in os.environ
+    # A verb that is asked for needs none of the others.
+    asked = {*words[:1]} & {*VERBS}
+    parser = build_parser(VERBS if completes or not asked else asked)
+    if completes:
         with contextlib.suppress(ImportError):
             import argcomplete
 
             argcomplete.autocomplete(parser)
-    words = sys.argv[1:] if argv is None else argv
     if not words:
         sys.stderr.write(WELCOME.format(description=parser.description))
         return EXIT_USAGE

@@ -124,9 +124,11 @@ def read_command_options(args: argparse.Namespace) -> 'ReadOptions':
 
 def description(args: argparse.Namespace) -> str | None:
     """Return the text of the robot description that `--urdf` names, None without."""
+    if not args.urdf:
+        return None
     from ..files.robot_description import read_description
 
-    return read_description(args.urdf) if args.urdf else None
+    return read_description(args.urdf)
 
 
 def judged(data: Any, show: Callable[[], None], results: 'Results') -> Outcome:

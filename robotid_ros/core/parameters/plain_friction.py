@@ -21,7 +21,6 @@ import numpy.typing as npt
 
 from ..arrays import Array, rms
 from ..excitation.trajectory import Motion
-from ..model.dynamics import inverse_dynamics, mass_matrix
 from ..model.friction import PLAIN
 from ..model.robot import ElasticRobot, Robot
 from ..signals.recording import STANDSTILL
@@ -152,6 +151,8 @@ def _inertia(robot: Robot, chi: Array, motions: Sequence[Motion]) -> dict[str, f
     """Return what each joint, and each coupling's motor, moves on the average [SI]."""
     if isinstance(robot, ElasticRobot):
         return {}
+    from ..model import mass_matrix  # with Pinocchio: who reads results needs none
+
     q = np.concatenate([motion.q for motion in motions])
     mass = mass_matrix(robot, chi, q[:: max(1, len(q) // POSTURES)])
     own = np.maximum(np.diagonal(mass.mean(axis=0)), 1e-9)
@@ -196,6 +197,8 @@ def _drives(
     q, dq, ddq = motion
     loads = None
     if robot.load_dependent and not isinstance(robot, ElasticRobot):
+        from ..model import inverse_dynamics
+
         loads = inverse_dynamics(robot, robot.of_links(chi), q, dq, ddq)
     for j, motor in enumerate(robot.motors.tolist()):
         torque, plain = np.zeros(len(q)), [0.0, 0.0, 0.0]

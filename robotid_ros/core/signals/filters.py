@@ -173,6 +173,8 @@ def _noise_floor(power: Array, share: Array) -> Array:
     if not bands or not level.all():
         return np.zeros_like(power)
     shape = np.array([shapes[band].mean(axis=0) for band in bands]) / level[:, None]
-    from scipy.optimize import nnls
-
-    return np.asarray(shapes @ nnls(shape, np.ones(len(bands)))[0] / np.log(2.0))
+    share_of = np.linalg.lstsq(shape, np.ones(len(bands)), rcond=None)[0]
+    if not (share_of >= 0.0).all():  # of two, one alone explains more than the other
+        both, squares = shape.sum(axis=0), (shape**2).sum(axis=0)
+        share_of = np.where(np.arange(2) == np.argmax(both**2 / squares), both / squares, 0.0)
+    return np.asarray(shapes @ share_of / np.log(2.0))

@@ -95,12 +95,14 @@ def _jumps(recording: Recording, kept: Mask, max_gap: float) -> list[Finding]:
     pause = np.diff(time)
     step = np.abs(np.diff(position, axis=0))
     step[pause > max_gap] = 0.0
-    if len(step) < MIN_ROWS or not step.any():
+    if len(step) < MIN_ROWS:
         return []
-    usual = np.array([np.quantile(x[x > 0.0], USUAL) if x.any() else np.inf for x in step.T])
     # Of a joint that starts to move, the steps beside a large one are large, too.
     beside = np.pad(step, ((1, 1), (0, 0)))
     alone = step > JUMP_FACTOR * np.maximum(beside[:-2], beside[2:])
+    if not alone.any():
+        return []
+    usual = np.array([np.quantile(x[x > 0.0], USUAL) if x.any() else np.inf for x in step.T])
     far = alone & (step > JUMP * usual)
     if not far.any():
         return []
@@ -257,7 +259,7 @@ def refuse_derived_efforts(
         warnings.simplefilter('ignore', RuntimeWarning)  # joints without a number
         moving = np.nanmax(position, axis=0) - np.nanmin(position, axis=0) > MIN_TRAVEL
     derived = moving & (said != '')
-    if not derived[moving].all():
+    if derived.any() and not derived[moving].all():
         known = position if velocity is None else np.hstack([position, velocity])
         derived &= [
             any(np.array_equal(column, x, equal_nan=True) for x in known.T) for column in effort.T

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..arrays import Array, ReadOnlyArrays
 from ..excitation.trajectory import Trajectory
-from ..model import inverse_dynamics, Robot
+from ..model.robot import Robot
 
 # What the root mean square of a tracking error differs by from run to run at least, as noise and
 # friction are never the same: simulated arms repeat theirs to some 0.3 %.
@@ -81,6 +81,8 @@ def evaluate_postures(
     Of each posture mean position [rad or m] and effort [N·m or N] at rest, (2, 2, n): first where
     the joints came from below, with rising positions, then from above.
     """
+    from ..model import inverse_dynamics  # with Pinocchio: who reads results needs none
+
     # Side, posture, joint.
     q, effort = np.array(rests).transpose(2, 1, 0, 3)
     still = np.zeros_like(q[0])

@@ -10,11 +10,9 @@ import re
 import numpy as np
 
 from ...core.findings import finding
-from ...core.setup.joint_choice import JointTree
 from ...core.signals.recording import Recording, Reference
 from ...core.signals.stamp_correction import observed_update_rate, stamps_by_motion
 from ...exceptions import RecordingError, RobotIdError, shortened, UnknownNameError
-from ..formats.column_names import OTHER, REFERENCE
 from ..formats.joint_table import concatenate, FIELDS, interpolate, JointTable
 from .messages import (
     BATCH,
@@ -161,6 +159,8 @@ def read_effort(bag: Bag, name: str, states: JointTable) -> np.ndarray:
             count, own = found.shape[1], states.joints
             names = next((layout.texts[key] for key in NAMES if key in layout.texts), ())
             if len(names) != count:  # the user's, the description's or the states'
+                from ...core.setup.joint_choice import JointTree
+
                 tree = JointTree(bag.options.urdf or '<robot/>')
                 orders = (bag.options.joints, tree.independent, own)
                 names = next((each for each in orders if len(each) == count), ())
@@ -230,6 +230,10 @@ def find_topic(bag: Bag, joints: Sequence[str] | None = None) -> str:
         )
     if len(counts) == 1:
         return next(iter(counts))
+    # Most logs have one topic and need none of these.
+    from ...core.setup.joint_choice import JointTree
+    from ..formats.column_names import OTHER, REFERENCE
+
     asked: Sequence[str] = joints or bag.options.joints
     if not asked:
         with contextlib.suppress(RobotIdError):
@@ -378,7 +382,7 @@ def _joints_with_effort(tables: Iterable[JointTable]) -> set[str]:
 
 def _live(effort: np.ndarray) -> np.ndarray:
     """Return which columns of (N, n) hold anything but 0 and NaN."""
-    return np.asarray(np.nan_to_num(effort).any(axis=0))
+    return np.asarray((np.abs(effort) > 0.0).any(axis=0))
 
 
 def _with_topic(bag: Bag, tables: Sequence[JointTable], name: str) -> list[JointTable]:

@@ -137,27 +137,32 @@ def messages_in(
     An index (M, 2) has the times and places of all of these. It spares nine tenths of the time of
     a walk over the records, which is made where it is not right.
     """
-    raw, size = np.frombuffer(data, np.uint8), FRAME.size + MESSAGE.size
+    size = FRAME.size + MESSAGE.size
 
-    def heads_at(places: np.ndarray) -> np.ndarray:
-        return raw[places[:, None] + np.arange(_HEAD.itemsize)].view(_HEAD)[:, 0]
+    def heads_at(places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return heads, and which are of the channels."""
+        anywhere = np.ndarray(max(0, len(data) - _HEAD.itemsize + 1), _HEAD, data, strides=1)
+        heads = anywhere[places]
+        # Not by `isin`, which takes several times as long.
+        alike = [heads['channel'] == channel for channel in channels]
+        return heads, np.logical_or.reduce(alike)
 
     sound = index is not None and index.size and index[:, 1].max() <= len(data) - size
     if index is not None and sound:
         received, where = index[np.argsort(index[:, 1])].T
         places = where.astype(np.intp)
-        heads = heads_at(places)
+        heads, own = heads_at(places)
         room = np.diff(places, append=len(data)) - FRAME.size
         sound = (heads['opcode'] == Opcode.MESSAGE) & (heads['received'] == received)
-        sound &= np.isin(heads['channel'], list(channels))
-        sound = (sound & (heads['length'] >= MESSAGE.size) & (heads['length'] <= room)).all()
+        sound = (sound & own & (heads['length'] >= MESSAGE.size) & (heads['length'] <= room)).all()
     if not sound:
         message, least = Opcode.MESSAGE, MESSAGE.size
         walked = [at for kind, at, n in _frames(data) if kind == message and n >= least]
         places = np.array(walked, np.intp) - FRAME.size
-        heads = heads_at(places)
+        heads, own = heads_at(places)
+        places, heads = places[own], heads[own]
     received = heads['received']
-    chosen = np.isin(heads['channel'], list(channels)) & (received >= low)
+    chosen = received >= low
     if high < 2**64:
         chosen &= received < high
     sizes = heads['length'][chosen].astype(np.intp) - MESSAGE.size

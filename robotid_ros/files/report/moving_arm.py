@@ -8,12 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.excitation.collision_scene import collision_model, GROUND, tool_frame
-from ...core.excitation.observation_matrix import KinematicTree
 from ...core.excitation.settings import Workspace
 from ...core.excitation.trajectory import Trajectory
-from ...core.model import Robot
-from ...core.model.robot import INERTIAL
+from ...core.model.robot import INERTIAL, Robot
 from ...core.parameters.physical_consistency import mass_properties, pseudo_inertia
 from ..results import Results
 from .page import GOOD_PERCENT
@@ -121,6 +118,10 @@ def moving_arm(
     of each joint the three rows of rotation and origin, in `unit`; frame 0 is the base, which
     stands.
     """
+    # With Pinocchio: who reads results needs none.
+    from ...core.excitation.collision_scene import collision_model, GROUND, tool_frame
+    from ...core.excitation.observation_matrix import KinematicTree
+
     model = robot.model.copy()
     geometry = collision_model(robot, model, workspace)[0]
     tree, tool = KinematicTree(model), model.frames[tool_frame(model, workspace.frame)]

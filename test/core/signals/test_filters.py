@@ -3,6 +3,7 @@
 from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
+from scipy.optimize import nnls
 from scipy.signal import butter, sosfiltfilt
 
 from robotid_ros.core.signals.filters import (
@@ -11,6 +12,8 @@ from robotid_ros.core.signals.filters import (
     filter_without_phase,
     lowpass,
     motion_bandwidth,
+    NOISE_BANDS,
+    NOISE_FROM,
 )
 
 RATE, SECONDS = 1000.0, 20.0
@@ -80,6 +83,19 @@ def test_the_floor_is_the_spectrum_of_noise_of_positions_or_of_stamps(positions,
     floor = _noise_floor(np.abs(np.fft.rfft(noise * window)) ** 2, share)
     expected = (4.0 * (positions * np.sin(np.pi * share)) ** 2 + stamps**2) * np.sum(window**2)
     np.testing.assert_allclose(floor, expected, rtol=0.1, atol=0.03 * expected.max())
+
+
+@pytest.mark.parametrize('power, level', [(-1.0, 0.0), (0.5, 1.0), (1.0, 1.0), (3.0, 1.0)])
+def test_neither_noise_is_below_zero(power, level):
+    share = np.fft.rfftfreq(400)
+    speeds = np.sin(np.pi * share[1:]) ** 2
+    values = np.append(0.0, speeds**power + level)
+    bands = np.array_split(np.flatnonzero(share > NOISE_FROM), NOISE_BANDS)
+    levels = np.array([np.median(values[band]) for band in bands])
+    shapes = np.column_stack([np.sin(np.pi * share) ** 2, np.ones_like(share)])
+    means = np.array([shapes[band].mean(axis=0) for band in bands]) / levels[:, None]
+    expected = shapes @ nnls(means, np.ones(NOISE_BANDS))[0] / np.log(2.0)
+    np.testing.assert_allclose(_noise_floor(values, share), expected, rtol=1e-9)
 
 
 # Of the signal: SciPy's own recursion is off by some 1e-12 of it where the cut-off is low.
