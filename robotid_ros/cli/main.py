@@ -159,8 +159,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
     completes = '_ARGCOMPLETE' in os.environ
     # A verb that is asked for needs none of the others.
-    asked = {*words[:1]} & {*VERBS}
-    parser = build_parser(VERBS if completes or not asked else asked)
+    parser = build_parser(words[:1] if not completes and {*words[:1]} & {*VERBS} else VERBS)
     if completes:
         with contextlib.suppress(ImportError):
             import argcomplete

@@ -10,7 +10,7 @@ import itertools
 from typing import Any
 
 import numpy as np
-from scipy.stats import f, t
+from scipy.special import fdtrc, stdtr
 
 from ..core.arrays import Array, Indices
 from ..core.findings import Finding, finding
@@ -214,7 +214,7 @@ def find_changes(
                 'share': float(step[place]) / max(abs(mean), 1e-300),
                 'since': f'{time:%Y-%m-%d}' if time else f'its session {place + 2}',
             }
-            p = 2.0 * (count - 1) * float(t.sf(abs(z[place]), freedom))
+            p = 2.0 * (count - 1) * float(stdtr(freedom, -abs(z[place])))
             yield float(z[place]), min(p, 1.0), found
 
 
@@ -264,7 +264,7 @@ def payload_test(
     if explained < EXPLAINED * float(z @ z):
         return 1.0, 0.0
     count = max(int(rank), 1)
-    return float(f.sf(explained / count, count, freedom)), float(solution[0] / size[0])
+    return float(fdtrc(count, freedom, explained / count)), float(solution[0] / size[0])
 
 
 def unlike_the_others(robots: Robots, left_out: set[str], level: float) -> list[Finding]:
@@ -286,7 +286,7 @@ def unlike_the_others(robots: Robots, left_out: set[str], level: float) -> list[
         bodies = [payload_test(robots, *each, freedom) for each in pairs]
         payloads = holm(np.array([p for p, _ in bodies]))
         times = np.abs(difference / scale)
-        singles = holm(2.0 * t.sf(times, freedom))
+        singles = holm(2.0 * stdtr(freedom, -times))
         worst = int(np.argmin(np.minimum(payloads, singles.min(axis=1))))
         whose = {'type': robots.type, 'robot': robots.names[rest[worst]]}
         k = int(np.argmin(singles[worst]))

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from .. import model  # whose functions come with Pinocchio: who reads results needs none
 from ..arrays import Array, rms
 from ..excitation.trajectory import Motion
 from ..model.friction import PLAIN
@@ -151,10 +152,8 @@ def _inertia(robot: Robot, chi: Array, motions: Sequence[Motion]) -> dict[str, f
     """Return what each joint, and each coupling's motor, moves on the average [SI]."""
     if isinstance(robot, ElasticRobot):
         return {}
-    from ..model import mass_matrix  # with Pinocchio: who reads results needs none
-
     q = np.concatenate([motion.q for motion in motions])
-    mass = mass_matrix(robot, chi, q[:: max(1, len(q) // POSTURES)])
+    mass = model.mass_matrix(robot, chi, q[:: max(1, len(q) // POSTURES)])
     own = np.maximum(np.diagonal(mass.mean(axis=0)), 1e-9)
     of_couplings = {c.name: 1.0 / float(c.ratios**2 @ (1.0 / own)) for c in robot.couplings}
     return dict(zip(robot.joints, own.tolist(), strict=True)) | of_couplings
@@ -197,9 +196,7 @@ def _drives(
     q, dq, ddq = motion
     loads = None
     if robot.load_dependent and not isinstance(robot, ElasticRobot):
-        from ..model import inverse_dynamics
-
-        loads = inverse_dynamics(robot, robot.of_links(chi), q, dq, ddq)
+        loads = model.inverse_dynamics(robot, robot.of_links(chi), q, dq, ddq)
     for j, motor in enumerate(robot.motors.tolist()):
         torque, plain = np.zeros(len(q)), [0.0, 0.0, 0.0]
         load = None if loads is None else loads[:, j]

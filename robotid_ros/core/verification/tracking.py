@@ -5,6 +5,7 @@ import dataclasses
 
 import numpy as np
 
+from .. import model  # whose functions come with Pinocchio: who reads results needs none
 from ..arrays import Array, ReadOnlyArrays
 from ..excitation.trajectory import Trajectory
 from ..model.robot import Robot
@@ -81,13 +82,13 @@ def evaluate_postures(
     Of each posture mean position [rad or m] and effort [N·m or N] at rest, (2, 2, n): first where
     the joints came from below, with rising positions, then from above.
     """
-    from ..model import inverse_dynamics  # with Pinocchio: who reads results needs none
-
     # Side, posture, joint.
     q, effort = np.array(rests).transpose(2, 1, 0, 3)
     still = np.zeros_like(q[0])
     held, creeping = (
-        np.array([inverse_dynamics(robot, chi, *x, still) for x in zip(q, speeds, strict=True)])
+        np.array(
+            [model.inverse_dynamics(robot, chi, *x, still) for x in zip(q, speeds, strict=True)]
+        )
         for speeds in ((still, still), (still + CREEP, still - CREEP))
     )
     gravity, error = effort.mean(axis=0), (effort - held).mean(axis=0)

@@ -18,7 +18,7 @@ from io import BytesIO
 import os
 from pathlib import Path
 import struct
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 from zlib import crc32
 
 from mcap.data_stream import ReadDataStream
@@ -82,13 +82,15 @@ class Messages(NamedTuple):
 
     def matrix(self, rows: np.ndarray) -> np.ndarray:
         """Return messages of the same size as rows of bytes, (M, size)."""
-        starts, size = self.starts[rows], int(self.sizes[rows[0]])
-        steps = np.diff(starts) if len(starts) > 1 else np.array([size])
-        if (steps == steps[0]).all():
-            shape, strides = (len(rows), size), (int(steps[0]), 1)
-            return np.ndarray(shape, np.uint8, self.data, int(starts[0]), strides)
-        joined = b''.join(self.data[start : start + size] for start in starts.tolist())
-        return np.frombuffer(joined, np.uint8).reshape(-1, size)
+        size = int(self.sizes[rows[0]])
+        found = values_at(self.data, self.starts[rows], np.dtype(f'V{size}'))
+        return found.view(np.uint8).reshape(-1, size)
+
+
+def values_at(data: bytes, places: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+    """Return values of a type that lie at places in some bytes."""
+    anywhere = np.ndarray(max(0, len(data) - dtype.itemsize + 1), dtype, data, strides=1)
+    return np.asarray(anywhere[places])
 
 
 @dataclass
@@ -141,11 +143,9 @@ def messages_in(
 
     def heads_at(places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return heads, and which are of the channels."""
-        anywhere = np.ndarray(max(0, len(data) - _HEAD.itemsize + 1), _HEAD, data, strides=1)
-        heads = anywhere[places]
+        heads = values_at(data, places, _HEAD)
         # Not by `isin`, which takes several times as long.
-        alike = [heads['channel'] == channel for channel in channels]
-        return heads, np.logical_or.reduce(alike)
+        return heads, np.logical_or.reduce([heads['channel'] == each for each in channels])
 
     sound = index is not None and index.size and index[:, 1].max() <= len(data) - size
     if index is not None and sound:

@@ -136,22 +136,17 @@ class Layout:
     """Where the fields of one message lie, by their paths."""
 
     sample: bytes  # the message that was walked
-    mask: np.ndarray  # (length,) True where a byte is part of a string or of a length
+    strings: list[slice]  # where strings and lengths lie
     # Offset [bytes], type and count.
     numbers: dict[str, tuple[int, np.dtype[Any], int]] = field(default_factory=dict)
     texts: dict[str, tuple[str, ...]] = field(default_factory=dict)  # equal in all messages
     fault: str = ''  # why its messages are of no use
 
-    @functools.cached_property
-    def strings(self) -> list[tuple[slice, bytes]]:
-        """Where strings and lengths lie, and what they are."""
-        ends = np.flatnonzero(np.diff(self.mask, prepend=False, append=False)).tolist()
-        return [(run, self.sample[run]) for run in map(slice, ends[::2], ends[1::2])]
-
     def matches(self, payloads: np.ndarray) -> np.ndarray:
         """Return which payloads (M, length) have the same strings and lengths, (M,)."""
         same = np.ones(len(payloads), bool)
-        for run, own in self.strings:  # compared as texts, in an eighth of the time
+        for run in self.strings:  # compared as texts, in an eighth of the time
+            own = self.sample[run]
             same &= payloads[:, run].view(f'S{len(own)}')[:, 0] == own
         return same
 
@@ -174,12 +169,8 @@ class Decoder:
         self._kept: Counter[bool] = Counter()
         self._used = self._vain_walks = 0
 
-    def groups(
-        self, messages: Messages | Sequence[bytes]
-    ) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    def groups(self, messages: Messages) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
         """Yield number of the layout, (M, length) bytes, (M,) positions in `messages`."""
-        if not isinstance(messages, Messages):
-            messages = Messages.of([0] * len(messages), messages)
         lengths = messages.sizes
         found, counts = np.unique(lengths, return_counts=True)
         # Those of most messages first: of few, there may be too many layouts.
@@ -247,8 +238,7 @@ class _Walker:
     def __init__(self, typestore: Any, payload: bytes):
         self.fields, self.payload, self.position = typestore.fielddefs, payload, _HEADER
         self.order = '<' if payload[1] & 1 else '>'
-        self.layout = Layout(payload, np.zeros(len(payload), bool))
-        self.layout.mask[:2] = True
+        self.layout = Layout(payload, [slice(2)])
 
     def message(self, message_type: str, prefix: str) -> None:
         for name, description in self.fields[message_type][1]:
@@ -276,16 +266,21 @@ class _Walker:
     def text(self) -> str:
         length = self.length()
         start = self.advance(1, length)
-        self.layout.mask[start : self.position] = True
+        self.add_string(start)
         return self.payload[start : self.position - 1].decode()
 
     def length(self) -> int:
         start = self.advance(4, 4)
-        self.layout.mask[start : start + 4] = True
+        self.add_string(start)
         length = int(struct.unpack_from(self.order + 'I', self.payload, start)[0])
         if length > len(self.payload):
             raise IndexError(f'{length} items in {len(self.payload)} bytes')
         return length
+
+    def add_string(self, start: int) -> None:
+        runs = self.layout.strings
+        first = runs.pop().start if runs[-1].stop == start else start
+        runs.append(slice(first, self.position))
 
     def advance(self, alignment: int, size: int) -> int:
         start = self.position + (_HEADER - self.position) % alignment

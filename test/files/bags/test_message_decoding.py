@@ -17,6 +17,7 @@ import pytest
 
 from robotid_ros.core.findings import select
 from robotid_ros.files.bags import BagWriter, open_recording
+from robotid_ros.files.bags.mcap_reader import Messages
 from robotid_ros.files.bags.messages import Decoder, usual_types
 
 CONTROLLER_STATE = 'control_msgs/msg/JointTrajectoryControllerState'
@@ -91,7 +92,7 @@ def test_bulk_decoding_agrees_with_message_by_message(rows):
         payloads.append(joint_state(stamp, names, values, speed, -values, frame))
     decoder = Decoder(STORE, JOINT_STATE)
     seen = []
-    for number, matrix, index in decoder.groups(payloads):
+    for number, matrix, index in decoder.groups(Messages.of([0] * len(payloads), payloads)):
         layout = decoder.layouts[number]
         for column, row in zip(layout.column(matrix, 'position'), index, strict=True):
             message = STORE.deserialize_cdr(payloads[row], JOINT_STATE)
@@ -109,7 +110,7 @@ def test_controller_states_decode_in_bulk_too():
     store = control_store()
     data = controller_state(EPOCH, ['x', 'yy'], [1, 2], [3, 4], [5, 6], [7, 8])
     decoder = Decoder(store, CONTROLLER_STATE)
-    ((number, matrix, _),) = decoder.groups([data, data])
+    ((number, matrix, _),) = decoder.groups(Messages.of([0, 0], [data, data]))
     layout = decoder.layouts[number]
     np.testing.assert_array_equal(layout.column(matrix, 'output.effort'), [[7, 8]] * 2)
     np.testing.assert_array_equal(layout.column(matrix, 'reference.accelerations'), [[5, 6]] * 2)
