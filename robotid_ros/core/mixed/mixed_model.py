@@ -27,7 +27,9 @@ from .columns import (
     Part,
     scaled_terms,
     SHARE,
+    TIMES,
     TINY,
+    WORTH,
 )
 from .variances import (
     Choice,
@@ -198,8 +200,7 @@ def choose(
     shares = SHARE * np.maximum(without_noise, 0.0) / np.maximum(left_at_instants, 1e-300)
     if np.median(left / np.maximum(grams.total[:, -1, -1], 1e-300)) > 1.0:
         shares *= 0.0  # most joints are left with more than their efforts: a unit is wrong
-    share = shares[:, None, None]
-    at_instants = Grams(at_instants.total * share, at_instants.folds * share, grams.count)
+    at_instants = _weighted(grams, at_instants, shares, weights, base.rank)
     bodies = base.of(robot.prior) if robot.prior[robot.first_columns + 9].any() else None
     metric = _body_metric(robot, base, links) / np.outer(length, length)
     mean = None if bodies is None else bodies * length
@@ -379,6 +380,25 @@ def _left_by_all(grams: Grams, judged: Array, weights: Array, b: int) -> Array:
     size = np.maximum(np.einsum('jkk->k', train[:, :b, :b]), 1e-12)
     fitted = Fits(train[None], size).solve(GRID[-1] * np.repeat(weights, len(KIND)))
     return squared_errors(judged[None], *fitted)[0]
+
+
+def _weighted(grams: Grams, instants: Grams, shares: Array, weights: Array, b: int) -> Grams:
+    """
+    Return rows at instants by shares (n,), or by as many times these as folds of them ask for.
+
+    Where filtered rows hide much of what is left at instants, as of accelerations that are noise,
+    their fit predicts other instants badly.
+    """
+    best, least = None, np.zeros(0)
+    for times in TIMES:
+        share = times * shares[:, None, None]
+        own = Grams(instants.total * share, instants.folds * share, grams.count)
+        both = Grams(grams.total + own.total, grams.folds + own.folds, grams.count)
+        errors = total(_plain_errors(both, instants, weights, b))
+        if best is None or gains_clearly(errors, least, KIND_ERRORS, WORTH):
+            best, least = own, errors
+    assert best is not None
+    return best
 
 
 def _factor(grams: Array, b: int) -> Array:

@@ -294,11 +294,13 @@ def strongest(options: dict[float, Array]) -> float:
     )
 
 
-def gains_clearly(errors: Array, others: Array, chances: float = ERRORS) -> bool:
+def gains_clearly(
+    errors: Array, others: Array, chances: float = ERRORS, least: float = LEAST_GAIN
+) -> bool:
     """Tell whether errors (F,) are less than others, by the mean of their logs, beyond chance."""
     gains = np.log(others / errors)
     chance = float(gains.std(ddof=1) / np.sqrt(len(gains)))
-    return float(gains.mean()) > max(LEAST_GAIN, chances * chance)
+    return float(gains.mean()) > max(least, chances * chance)
 
 
 def total(errors: Array) -> Array:

@@ -6,11 +6,14 @@ from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 
+from robotid_ros.core.mixed import mixed_model
 from robotid_ros.core.mixed.columns import at_instants, KIND, position_bandwidth, ROWS
 from robotid_ros.core.mixed.mixed_model import choose
 from robotid_ros.core.model import inverse_dynamics
 from robotid_ros.core.model.base_parameters import base_parameters
+from robotid_ros.core.parameters.standard import basic_solution
 from robotid_ros.core.regression.delays import prepare_without_delay
+from robotid_ros.core.regression.estimators import fit, MIXED
 from robotid_ros.core.signals.recording import SignalSettings
 
 from .test_mixed_model import coulomb, recorded, ROBOT, stribeck
@@ -71,6 +74,31 @@ def test_where_the_model_is_exact_rows_at_instants_count_for_little():
         shares.append(torques / own)
     exact, shaped, unknown = shares
     assert 0.0 < max(exact, shaped) < 0.02 < 0.1 < unknown
+
+
+def test_where_accelerations_are_noise_rows_at_instants_count_more(monkeypatch):
+    """The fit to filtered rows, which have less noise, predicts other instants badly."""
+
+    def noisy(seed):
+        recording, rng = recorded(seed=seed), np.random.default_rng(seed)
+        noise = rng.normal(0.0, 0.01, recording.position.shape)
+        return dataclasses.replace(recording, position=recording.position + noise)
+
+    first, other = noisy(1), at_instants(noisy(2), ROBOT, BASE, SIGNALS).samples
+    parts = [prepare_without_delay(first, ROBOT, BASE, SIGNALS)]
+    instants = [at_instants(first, ROBOT, BASE, SIGNALS)]
+
+    def left():
+        model = choose(parts, instants, ROBOT, BASE)
+        base = base_parameters(model.robot)
+        system = model.attach(prepare_without_delay(first, model.robot, base, SIGNALS).system)
+        chi = basic_solution(base, fit(system, MIXED).value)
+        predicted = inverse_dynamics(model.robot, chi, other.q, other.dq, other.ddq)
+        return float(np.sum((other.tau - predicted)[other.valid] ** 2))
+
+    often = left()
+    monkeypatch.setattr(mixed_model, 'TIMES', (1.0,))
+    assert often < 0.8 * left()
 
 
 def test_the_factor_holds_the_rows():
