@@ -92,7 +92,7 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     def show() -> None:
         travels = [format_number(x, 3) for x in found.travel]
         columns: dict[str, Iterable[str]] = {
-            'joint': found.joints,
+            'joint': found.robot.joints,
             'travel': map('{} {}'.format, travels, found.units),
             **{name: map(format_number, 1e3 * rms(e)) for name, e in found.errors.items()},
         }
@@ -107,7 +107,7 @@ def run(args: argparse.Namespace) -> shared.Outcome:
 
     data = {
         **{'driven_by': found.driven_by, 'reason': found.reason or None, 'starts': found.starts},
-        **{'seconds': float(found.time[-1]), 'joints': found.joints},
+        **{'seconds': float(found.time[-1]), 'joints': found.robot.joints},
         'rms': {key: rms(error) for key, error in found.errors.items()},
         'band': found.band if len(found.draws) else None,
         'horizon': {key: found.horizon(error) for key, error in found.errors.items()},

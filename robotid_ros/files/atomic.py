@@ -69,8 +69,8 @@ def open_atomic(path: str | Path, *, overwrite: bool = True) -> Iterator[BinaryI
                 os.close(descriptor)
 
 
-def expect_writable(folder: str | Path, size: int = 0) -> None:
-    """Check before long work that so many bytes can be written to a folder; else FileError."""
+def expect_writable(folder: str | Path, size: int = 0) -> int:
+    """Return the free bytes of a folder, which may be missing; FileError: fewer than `size`."""
     folder = Path(folder).absolute()
     with file_errors(folder):
         there = next(path for path in (folder, *folder.parents) if path.exists())
@@ -85,6 +85,7 @@ def expect_writable(folder: str | Path, size: int = 0) -> None:
             f"'{there}' has {free >> 20} MB left of {size >> 20} MB that are needed: free some, "
             'or name another folder'
         )
+    return free
 
 
 def make_new_folder(path: str | Path) -> Path:

@@ -1,6 +1,6 @@
 """An identification as plain values; what its parameters predict of another recording."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 import dataclasses
 from datetime import datetime, timezone
 import math
@@ -62,7 +62,7 @@ def collect_results(
     def outcome(each: Identification) -> dict[str, Any]:
         """Return base parameters and residuals, by keyword."""
         rows = {name: residual_rows(each.robot, v, effort) for name, v in series(each).items()}
-        return {'base': _base(each, effort), **rows}
+        return {'base': tuple(_base(each, effort)), **rows}
 
     return Results(
         robot=robot.name,
@@ -70,7 +70,7 @@ def collect_results(
         created=datetime.now(timezone.utc).isoformat(timespec='seconds'),
         joints=robot.joints,
         **outcome(found),
-        standard=_standard(found, effort),
+        standard=tuple(_standard(found, effort)),
         condition_number=float(found.estimate.condition_number),
         data=_data(recording, found) | ({'command': command} if command else {}),
         consistent=dict(zip(robot.links, map(bool, found.standard.consistent), strict=True)),
@@ -148,13 +148,12 @@ def add_true_values(
     )
 
 
-def _base(found: Identification, effort: str) -> tuple[Entry, ...]:
-    base, estimate = found.base, found.estimate
+def _base(found: Identification, effort: str) -> Iterator[Entry]:
+    base, estimate, prior = found.base, found.estimate, found.base.of(found.robot.prior)
     essential = range(base.rank) if found.essential is None else found.essential.indices
-    prior, entries = base.of(found.robot.prior), []
     for k, column in enumerate(base.columns):
         owner, kind = found.robot.parameters[column], 'essential' if k in essential else 'small'
-        entry = Entry(
+        yield Entry(
             base.names[k],
             float(estimate.value[k]),
             float(estimate.sigma[k]),
@@ -166,15 +165,13 @@ def _base(found: Identification, effort: str) -> tuple[Entry, ...]:
             owner.name,
             float(prior[k]),
         )
-        entries.append(entry)
-    return tuple(entries)
 
 
-def _standard(found: Identification, effort: str) -> tuple[Entry, ...]:
-    robot, standard, entries = found.robot, found.standard, []
+def _standard(found: Identification, effort: str) -> Iterator[Entry]:
+    robot, standard = found.robot, found.standard
     columns = (robot.parameters, standard.value, standard.sigma, found.base.classes, robot.prior)
     for parameter, value, sigma, kind, prior in zip(*columns, strict=True):
-        entry = Entry(
+        yield Entry(
             parameter.name,
             float(value),
             float(sigma),
@@ -184,8 +181,6 @@ def _standard(found: Identification, effort: str) -> tuple[Entry, ...]:
             kind,
             prior=float(prior),
         )
-        entries.append(entry)
-    return tuple(entries)
 
 
 def _essential(found: Identification) -> dict[str, Any]:

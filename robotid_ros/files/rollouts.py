@@ -51,11 +51,6 @@ class Rollouts:
     draws: np.ndarray
 
     @property
-    def joints(self) -> tuple[str, ...]:
-        """Names of the joints."""
-        return self.robot.joints
-
-    @property
     def units(self) -> tuple[str, ...]:
         """Units of the positions: rad or m."""
         return tuple(length for length, _ in self.robot.units.values())

@@ -87,7 +87,6 @@ class Joint:
     axis: Array
     lower: float = -np.inf
     upper: float = np.inf
-    velocity: float = np.inf
     effort: float = np.inf
     damping: float = 0.0
     friction: float = 0.0
@@ -192,7 +191,6 @@ def _joint(element: ET.Element, carried: Collection[str | None]) -> Joint:
         axis / max(length, 1e-300),
         float(limit.get('lower', '0')) if bounded else -np.inf,
         float(limit.get('upper', '0')) if bounded else np.inf,
-        float(limit.get('velocity', 'inf')),
         float(limit.get('effort', 'inf')) or np.inf,
         float(dynamics.get('damping', '0')),
         float(dynamics.get('friction', '0')),
@@ -308,7 +306,7 @@ def rigid_bodies(
             if joint.type != 'fixed' and (moving is None or joint.name in moving):
                 add(joint, index, origin)
                 continue
-            fixed = origin @ _joint_transform(joint, at.get(joint.name, 0.0))
+            fixed = origin @ joint_transform(joint, at.get(joint.name, 0.0))
             bodies[index].inertial[:] += fixed @ inertials[joint.child] @ fixed.T
             bodies[index].links[joint.child] = fixed
             attach(joint.child, index, fixed)
@@ -369,7 +367,8 @@ def initial_positions(
     return [at[body.joint.name] for body in bodies]
 
 
-def _joint_transform(joint: Joint, position: float) -> Array:
+def joint_transform(joint: Joint, position: float) -> Array:
+    """Return H (4, 4) from a joint's frame at 0 to that at a position; a fixed one stays."""
     transform = np.eye(4)
     if joint.type == 'prismatic':
         transform[:3, 3] = position * joint.axis

@@ -113,7 +113,7 @@ class Part:
         return self.start > self.stop or (self.stop >= start and self.start < stop)
 
 
-def _frames(data: bytes) -> Iterator[tuple[int, int, int]]:
+def frames_of(data: bytes) -> Iterator[tuple[int, int, int]]:
     """Yield opcode, start and length of the content of the whole records in some bytes."""
     start, end = FRAME.size, len(data)
     while start <= end:
@@ -122,12 +122,6 @@ def _frames(data: bytes) -> Iterator[tuple[int, int, int]]:
             return
         yield opcode, start, length
         start += length + FRAME.size
-
-
-def records_of(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield opcode and content of the whole records in some bytes."""
-    for opcode, start, length in _frames(data):
-        yield opcode, data[start : start + length]
 
 
 def messages_in(
@@ -157,7 +151,7 @@ def messages_in(
         sound = (sound & own & (heads['length'] >= MESSAGE.size) & (heads['length'] <= room)).all()
     if not sound:
         message, least = Opcode.MESSAGE, MESSAGE.size
-        walked = [at for kind, at, n in _frames(data) if kind == message and n >= least]
+        walked = [at for kind, at, n in frames_of(data) if kind == message and n >= least]
         places = np.array(walked, np.intp) - FRAME.size
         heads, own = heads_at(places)
         places, heads = places[own], heads[own]
@@ -259,7 +253,8 @@ class McapReader:
         if not begin or (crc and crc32(data[:-4]) != crc):
             return False
         with contextlib.suppress(*MALFORMED):
-            for opcode, content in sorted(records_of(data)):  # a schema before its channels
+            for opcode, at, length in sorted(frames_of(data)):  # a schema before its channels
+                content = data[at : at + length]
                 record = ReadDataStream(BytesIO(content))
                 if opcode == Opcode.CHUNK_INDEX:
                     index = ChunkIndex.read(record)
@@ -303,7 +298,7 @@ class McapReader:
                 part = Part(start, behind - start)
                 data = self._content(stream, part, room)
                 room -= len(data)
-                for inner, at, length in _frames(data):
+                for inner, at, length in frames_of(data):
                     if inner != Opcode.MESSAGE:
                         self._declare(inner, data[at : at + length])
                     elif length >= MESSAGE.size:

@@ -350,15 +350,10 @@ def _usable_joints(
     joints: Sequence[str], available: np.ndarray, source: str, optional: bool, options: ReadOptions
 ) -> list[str]:
     """Return joints with any effort, if it is needed, and any position, `available` (2, n)."""
-    kept, remedy = list(joints), ''
-    for name, has, remedy in (
-        (
-            'effort',
-            available[0] | options.commands,
-            "give the robot's state broadcaster the effort interfaces",
-        ),
-        ('position', available[1], 'an identification needs measured positions'),
-    ):
+    kept, needs = list(joints), 'an identification needs measured positions'
+    remedies = "give the robot's state broadcaster the effort interfaces", needs
+    found = available[0] | options.commands, available[1]
+    for name, has, remedy in zip(('effort', 'position'), found, remedies, strict=True):
         if not has.any():
             raise RecordingError(f"'{source}' has no {name} of any joint: {remedy}")
         lacking = [joint for joint, each in zip(joints, has, strict=True) if not each]
@@ -369,7 +364,7 @@ def _usable_joints(
             )
         kept = [joint for joint in kept if joint not in lacking]
     if not kept:
-        raise RecordingError(f"'{source}' has no joint with both position and effort: {remedy}")
+        raise RecordingError(f"'{source}' has no joint with both position and effort: {needs}")
     return kept
 
 

@@ -21,6 +21,7 @@ from ...core.setup.joint_choice import JointTree
 from ...core.verification.gains import body_inertia, BodyLoops, POSTURES
 from ...exceptions import ConfigurationError
 from ...node_settings import ExcitationNodeSettings
+from ...plant.urdf_reading import joint_transform, read_joints
 from ...simulation_settings import GainSettings, SimulationSettings
 from ..atomic import write_text
 from ..configuration import Configuration, load_with_mapping, read_urdf
@@ -114,28 +115,17 @@ def with_fixed_joints(urdf: str, robot: Robot) -> str:
     """Fix the joints that do not move in a model where they stand: in Gazebo they would dangle."""
     root = parse_urdf(urdf)
     joints = {str(joint.get('name')): joint for joint in root.findall('joint')}
-    following = read_mimics(joints)
+    known, following = {joint.name: joint for joint in read_joints(root)}, read_mimics(joints)
     moving = {*robot.joints, *(each.name for each in robot.followers)}
     for name in (name for name in movable_names(root) if name not in moving):
         joint, end = joints[name], final_leader(name, robot.locked, following)
-        place = end.ratio * robot.locked.get(end.leader, 0.0) + end.offset
-        parts = {tag: joint.find(tag) for tag in ('origin', 'axis')}
-        xyz, rpy, axis = (
-            np.array((d if (part := parts[tag]) is None else part.get(key, d)).split(), float)
-            for tag, key, d in (
-                ('origin', 'xyz', '0 0 0'), ('origin', 'rpy', '0 0 0'), ('axis', 'xyz', '1 0 0'),
-            )
-        )  # fmt: skip
-        turn, way = pinocchio.rpy.rpyToMatrix(rpy), place * axis / np.linalg.norm(axis)
-        if joint.get('type') == 'prismatic':
-            xyz = xyz + turn @ way
-        else:
-            turn = turn @ pinocchio.exp3(way)
+        position = end.ratio * robot.locked.get(end.leader, 0.0) + end.offset
+        place = known[name].origin @ joint_transform(known[name], position)
         for part in [*joint]:
             if part.tag not in ('parent', 'child'):
                 joint.remove(part)
         joint.set('type', 'fixed')
-        at = {'xyz': xyz, 'rpy': pinocchio.rpy.matrixToRpy(turn)}
+        at = {'xyz': place[:3, 3], 'rpy': pinocchio.rpy.matrixToRpy(place[:3, :3])}
         text = {key: ' '.join(map(repr, value.tolist())) for key, value in at.items()}
         ElementTree.SubElement(joint, 'origin', text)
     return ElementTree.tostring(root, encoding='unicode')

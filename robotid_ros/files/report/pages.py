@@ -61,18 +61,11 @@ class FirstScreen(NamedTuple):
 def identification_page(results: Results, folder: object = 'FOLDER') -> str:
     """Compose the page of an identification; it refers to nothing outside of itself."""
     source = ', '.join(map(_file_name, results.data.get('logs', (results.data,))))
-    parts = (
-        'dynamic parameters by',
-        results.method.upper(),
-        'from',
-        source,
-        '·',
-        minute(results.created),
-    )
+    method, created = results.method.upper(), minute(results.created)
     return render(
         'identification.html',
         title=f'{results.robot or "robot"}: identified dynamic parameters',
-        subtitle=' '.join(filter(None, parts)),
+        subtitle=f'dynamic parameters by {method} from {source} · {created}',
         **_shown(results, folder),
     )
 
@@ -219,8 +212,9 @@ def rollouts_page(found: 'Rollouts', name: str, subtitle: str, summary: str) -> 
     from ..rollouts import IDENTIFIED, QUANTILES, rms  # and MuJoCo
 
     plots = drawing.Plots()
-    joints = zip(found.joints, found.units, strict=True)
-    plots.data['joints'] = [{'name': joint, 'length': unit} for joint, unit in joints]
+    names = found.robot.joints
+    pairs = zip(names, found.units, strict=True)
+    plots.data['joints'] = [{'name': joint, 'length': unit} for joint, unit in pairs]
     # Errors of a joint over the time since a start, the mean of all starts, and a band.
     span = models.Range1d(0.0, float(found.time[-1]), bounds='auto')
     plot = drawing.new_plot('time since a start [s]', 'RMS error [m{length}]', 280, x_range=span)
@@ -247,7 +241,7 @@ def rollouts_page(found: 'Rollouts', name: str, subtitle: str, summary: str) -> 
         subtitle=subtitle,
         summary=summary,
         found=found,
-        joints=found.joints,
+        joints=names,
         sizes={k: rms(error) for k, error in found.errors.items()},
         draws=found.band if len(found.draws) else None,
         horizons={k: found.horizon(error) for k, error in found.errors.items()},

@@ -125,9 +125,10 @@ class BatchedSubscription:
         self, timeout: float, what: str, is_usable: Callable[[Any], bool] = lambda _: True
     ) -> Any:
         """Wait until something usable has arrived; return the newest, or raise `what`."""
-        return wait_until(lambda: self.take_newest(is_usable, 1, timeout)[0], timeout, what=what)[
-            -1
-        ]
+        (newest,) = wait_until(
+            lambda: self.take_newest(is_usable, 1, timeout)[0], timeout, what=what
+        )
+        return newest
 
     def take_newest(
         self,

@@ -5,7 +5,6 @@ import contextlib
 from dataclasses import dataclass, field, replace
 import os
 from pathlib import Path
-import shutil
 import time
 from typing import Any, NamedTuple
 
@@ -309,10 +308,8 @@ def look_at_disk(folder: str) -> Disk:
     """Look whether a folder, which may be missing yet, can be written to."""
     path = Path(folder).expanduser().absolute()
     try:
-        expect_writable(path)
-        there = next(part for part in (path, *path.parents) if part.exists())
-        return Disk(str(path), '', shutil.disk_usage(there).free)
-    except (FileError, OSError) as error:
+        return Disk(str(path), '', expect_writable(path))
+    except FileError as error:
         return Disk(str(path), str(error))
 
 

@@ -4,7 +4,7 @@ from hypothesis import given, settings, strategies as st
 from mcap.opcode import Opcode
 import numpy as np
 
-from robotid_ros.files.bags.mcap_reader import FRAME, MESSAGE, Messages, messages_in, records_of
+from robotid_ros.files.bags.mcap_reader import FRAME, frames_of, MESSAGE, Messages, messages_in
 
 RECORD = st.tuples(
     st.sampled_from([Opcode.MESSAGE] * 5 + [Opcode.CHANNEL, 200]),
@@ -39,7 +39,8 @@ def test_messages_at_once_are_those_one_by_one(records, channels, low, high, sha
     whole = chunk(records)
     data = whole[: round(share * len(whole))]
     expected, index, place = [], [], 0
-    for opcode, content in records_of(data):
+    for opcode, start, length in frames_of(data):
+        content = data[start : start + length]
         if opcode == Opcode.MESSAGE and len(content) >= MESSAGE.size:
             channel, _, received, _ = MESSAGE.unpack_from(content)
             if channel in channels:
