@@ -42,10 +42,10 @@ from robotid_ros.files.results import write_results
 from robotid_ros.files.trajectory_file import read_design
 from robotid_ros.nodes.common.messages import trajectory_message, values_of
 from robotid_ros.nodes.common.runtime import LATCHED
+from robotid_ros.nodes.common.verified_model import load_model
 from robotid_ros.nodes.common.waiting import result_of, wait_until
 from robotid_ros.nodes.demo.demo import Client
 from robotid_ros.nodes.demo.node_processes import claim_domain, NodeProcesses, release_domain
-from robotid_ros.nodes.excitation.motion_log import load_model
 
 sys.path.insert(0, str(ROOT / 'test' / 'tools'))
 from session_client import SessionClient

@@ -78,8 +78,7 @@ def run(args: argparse.Namespace) -> shared.Outcome:
 
     def show() -> None:
         print_joints(found, every=True)
-        for text in checked.explanation():
-            print_paragraph(text)
+        print_paragraph(checked.explanation())
         print_findings(found.findings)
         print_verdict(found, args.parameters, brief=True)
         print_written(written)

@@ -290,19 +290,19 @@ class CheckedParameters:
     checked: Results  # the same with residuals, torques, data and findings of this recording alone
     sets: Mapping[str, tuple[Residual, ...]]  # residuals by `BASE`, `STANDARD`, `PRIOR`
 
-    def explanation(self) -> list[str]:
+    def explanation(self) -> str:
         """Say why these residuals differ from those of the validation in the identification."""
         before = {row.joint: row for row in self.identified.validation}
         if not before:
-            return ['The identification had no validation to compare with.']
+            return 'The identification had no validation to compare with.'
         apart = [
             f'{row.joint} {100 * old.relative:.2f} → {100 * row.relative:.2f} %'
             for row in self.checked.validation
             if (old := before.get(row.joint)) and abs(row.relative - old.relative) > SAME
         ]
         if not apart:
-            return ['The residuals are those of the validation in the identification.']
-        return [f'Different from the validation in the identification: {", ".join(apart)}.']
+            return 'The residuals are those of the validation in the identification.'
+        return f'Different from the validation in the identification: {", ".join(apart)}.'
 
 
 # Difference of two results over its σ from which it is none of noise.

@@ -289,8 +289,9 @@ def write_payload(
     overwrite: bool = True,
 ) -> Path:
     """Write a payload; null where the data leave it open; `link`: whose frame its own is."""
-    columns = (payload.names, payload.value, payload.sigma, payload.units)
-    body = determined(payload)
+    sigma, body = payload.sigma, determined(payload)
+    known = np.where(np.isfinite(sigma), payload.value, None)
+    columns = payload.names, known.tolist(), sigma.tolist(), payload.units
     content = {
         'format': FORMAT,
         'created': datetime.now(timezone.utc).isoformat(timespec='seconds'),
@@ -300,11 +301,7 @@ def write_payload(
         'sigma': _central(payload.central_sigma, unknown=np.inf),
         'possible': payload.consistent,
         'parameters': {
-            name: {
-                'value': float(value) if np.isfinite(sigma) else None,
-                'sigma': float(sigma),
-                'unit': unit,
-            }
+            name: {'value': value, 'sigma': sigma, 'unit': unit}
             for name, value, sigma, unit in zip(*columns, strict=True)
         },
         'lines': {} if obstacle(payload, findings) else maker_lines(body),

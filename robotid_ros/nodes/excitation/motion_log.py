@@ -2,32 +2,28 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-import pinocchio
 from sensor_msgs.msg import JointState
 
 from ...core.arrays import Array
 from ...core.excitation.trajectory import Waypoints
 from ...core.identification_settings import GainProposalSettings, IdentificationSettings
-from ...core.model import build_robot, Robot, RobotSettings
 from ...core.signals.recording import Recording
 from ...core.signals.stamp_correction import observed_update_rate
 from ...core.verification.feed_forward import REST, with_feed_forward
 from ...core.verification.gains import GainProposal, loop_delay, propose_gains, smallest_step
 from ...core.verification.tracking import Tracking
-from ...exceptions import FileError, RobotStateError
+from ...exceptions import RobotStateError
 from ...files.formats.joint_table import JointTable
-from ...files.results import chosen_settings, read_results, Results, URDF
 from ...files.verification import EffortRow
 from ..common.batched_subscription import decode
 from ..common.controller import by_joint, ControllerDescription, is_well_formed_state, STATE_TYPE
 from ..common.messages import stack_joint_states, stamps_to_nanoseconds
+from ..common.verified_model import VerifiedModel
 
-SAME_PLACE = 1e-3  # of a joint, in two descriptions of one arm [m or 1]
 LEAST_STATES = 50  # of a motion: lost ones are no reason to doubt a root mean square
 
 
@@ -99,49 +95,6 @@ class MotionLog:
                 position, effort = np.array(columns)
                 return stamps_to_nanoseconds(messages), position, effort
         return measured.stamp, measured.position, measured.effort
-
-
-class VerifiedModel(NamedTuple):
-    """Results in a folder; the robot with their friction; χ (p,) of torques, and of bodies."""
-
-    folder: Path
-    results: Results
-    robot: Robot
-    chi: Array
-    consistent: Array
-
-
-def load_model(folder: Path, urdf: str, settings: RobotSettings) -> VerifiedModel:
-    """Read results onto the robot that is here; `FileError`: none, or those of another."""
-    results = read_results(folder)
-    settings = chosen_settings(settings, results)
-    robot = build_robot(urdf, settings)
-    if results.joints not in (robot.joints, robot.recorded_joints):
-        raise FileError(
-            f"'{folder}' is about {', '.join(results.joints)}, the robot has "
-            f'{", ".join(robot.joints)}: identify it, or name the folder of its results'
-        )
-    if (file := folder / URDF).exists():
-        both = map(_joint_places, (robot, build_robot(file.read_text(), settings)))
-        far = np.abs(np.subtract(*both)).max(axis=(1, 2)) > SAME_PLACE
-        if far.any():
-            raise FileError(
-                f"'{folder}' is about an arm whose {robot.model.names[1 + int(np.argmax(far))]} "
-                'has another place or axis: identify this robot, or correct its description'
-            )
-    full = {entry.name: entry.value for entry in results.standard}
-    chi, consistent = (
-        np.array([values.get(p.name, 0.0) for p in robot.parameters])
-        for values in (results.minimal_parameters, full)
-    )
-    return VerifiedModel(folder, results, robot, chi, consistent)
-
-
-def _joint_places(robot: Robot) -> Array:
-    """Return the frames of the model's joints in the base, in a pose that is not zero."""
-    data = robot.model.createData()
-    pinocchio.forwardKinematics(robot.model, data, np.full(robot.model.nq, 0.5))
-    return np.array([place.homogeneous for place in list(data.oMi)[1:]])
 
 
 def read_present_run(

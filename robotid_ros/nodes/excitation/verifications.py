@@ -34,6 +34,7 @@ from ...files.configuration import Configuration
 from ..common.controller import ControllerClient
 from ..common.messages import State, status, status_array, values_of
 from ..common.runtime import ConfiguredNode, LATCHED
+from ..common.verified_model import load_model, VerifiedModel
 from ..common.worker_process import run_in_process
 from ..identification.gain_proposal import gain_parameters, proposal_sentence
 from . import motion_log
@@ -70,7 +71,7 @@ class Verifications:
         folders = (recorded, *identification.folders, identification.output_dir)
         configured = configuration.excitation.verification.results
         folder = find_results(configured, self._newest_results, folders)
-        model = motion_log.load_model(folder, context.urdf, context.robot_settings)
+        model = load_model(folder, context.urdf, context.robot_settings)
         found = record.read_verification(model.folder / record.VERIFICATION)
         if found is None or found.results != model.results.created:
             found = record.Verification(model.results.created)
@@ -104,7 +105,7 @@ class VerificationSession(Session):
     def __init__(
         self,
         context: SessionContext,
-        model: motion_log.VerifiedModel,
+        model: VerifiedModel,
         motion: Trajectory,
         configuration: Configuration,
     ):

@@ -17,8 +17,8 @@ from ...files.results import verdict_of
 from ..common.controller import SET_PARAMETERS
 from ..common.messages import one_line
 from ..common.runtime import WorkerNode
+from ..common.verified_model import load_model, VerifiedModel
 from ..excitation.guardian import Guardian, START_TIMEOUT
-from ..excitation.motion_log import load_model, VerifiedModel
 
 RETRY_PERIOD = 1.0  # from one attempt to find controller, results and guardian to the next [s]
 

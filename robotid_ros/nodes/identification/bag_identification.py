@@ -5,8 +5,6 @@ from pathlib import Path
 import shlex
 from typing import Any
 
-import numpy as np
-
 from ...core.arrays import Array
 from ...core.excitation.trajectory import Motion
 from ...core.findings import Finding
@@ -30,6 +28,7 @@ from ...files.export.identified_urdf import identified_urdf
 from ...files.identification_input import AnyRecording, EXCITING, open_input, split
 from ...files.results import chosen_settings
 from ...node_settings import IdentificationNodeSettings
+from ..common.verified_model import parameters_of
 from .result_messages import IdentificationOutcome
 
 FAILED = 'failed'
@@ -81,9 +80,7 @@ def identify_bag(
     results = save(found, exciting, folder, values, shlex.join(['robotid', 'identify', bag]))
     # With the friction that was chosen; what is live goes without springs.
     model = robot if isinstance(found.robot, ElasticRobot) else found.robot
-    pairs = zip(found.robot.parameters, found.standard.value, strict=True)
-    by_name = {parameter.name: value for parameter, value in pairs}
-    possible = np.array([by_name[parameter.name] for parameter in model.parameters])
+    standard, possible = parameters_of(results, model)
     moving = exciting if validating is None else validating
     # Of external efforts, by what is seen of them without contact.
     pieces = [moving] if isinstance(moving, Recording) else moving
@@ -102,7 +99,7 @@ def identify_bag(
         source_urdf=given.urdf,
         robot_settings=chosen_settings(given.robot_settings, results),
         urdf=identified_urdf(found.robot, found.standard.value, found.plain_friction),
-        standard=np.array([results.minimal_parameters.get(p.name, 0.0) for p in model.parameters]),
+        standard=standard,
         possible=possible,
         thresholds=thresholds,
         gains=_proposed_gains(model, possible, exciting, moving, results.findings, settings),

@@ -17,7 +17,8 @@ from robotid_ros.exceptions import ControllerError, RobotStateError, SilentRobot
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.files.results import Results
 from robotid_ros.nodes.common.controller import ControllerDescription
-from robotid_ros.nodes.excitation.motion_log import MotionLog, propose_after_run, VerifiedModel
+from robotid_ros.nodes.common.verified_model import VerifiedModel
+from robotid_ros.nodes.excitation.motion_log import MotionLog, propose_after_run
 from robotid_ros.nodes.excitation.verifications import grown, on_trial
 
 CONFIG = Path(__file__).resolve().parents[3] / 'config' / 'scara.yaml'
