@@ -7,8 +7,12 @@ import numpy as np
 
 from robotid_ros.core.model import Robot
 from robotid_ros.plant.physics import Physics, Sensors
-from robotid_ros.plant.trajectory import ControllerSettings, Goal, GoalTolerances, Point
-from robotid_ros.plant.trajectory_controller import TrajectoryController
+from robotid_ros.plant.trajectory import Goal, Point
+from robotid_ros.plant.trajectory_controller import (
+    ControllerSettings,
+    GoalTolerances,
+    TrajectoryController,
+)
 from robotid_ros.simulation_settings import SimulationSettings
 
 # Time at rest before a motion [s].

@@ -13,8 +13,8 @@ from .core.signals.recording import Controller, Phase, Recording, Reference
 from .exceptions import ConfigurationError, ControllerError, RobotIdError
 from .files.configuration import Configuration, from_mapping, read_mapping, read_urdf
 from .files.identification_input import EXCITING, VALIDATING
-from .plant.trajectory import ControllerSettings, Goal, GoalTolerances, Point
-from .plant.trajectory_controller import TrajectoryController
+from .plant.trajectory import Goal, Point
+from .plant.trajectory_controller import ControllerSettings, GoalTolerances, TrajectoryController
 
 # Rest behind each motion [s], speed and acceleration of the way to the next [rad/s, rad/s²].
 REST, APPROACH_VELOCITY, APPROACH_ACCELERATION = 0.5, 0.3, 0.3

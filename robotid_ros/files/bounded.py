@@ -82,6 +82,7 @@ def damage_errors(
     path: str | Path,
     remedy: str = 'copy or export it again',
     kind: type[RobotIdError] = RecordingError,
+    what: str = 'is damaged',
 ) -> Iterator[None]:
     """Turn whatever a parser says about damaged bytes into one sentence."""
     try:
@@ -91,7 +92,7 @@ def damage_errors(
     except PermissionError as error:
         raise kind(f"'{path}' cannot be read: permission denied") from error
     except Exception as error:
-        raise kind(f"'{path}' is damaged ({reason_of(error)}): {remedy}") from error
+        raise kind(f"'{path}' {what} ({reason_of(error)}): {remedy}") from error
 
 
 def write_series(path: Path, series: Mapping[str, Any]) -> None:

@@ -123,8 +123,12 @@ def residual_rows(robot: Robot, validation: Validation, effort: str = '') -> tup
     measured = np.sqrt(np.mean(np.square(validation.measured), axis=0))
     columns = (validation.relative_residual, validation.rms, measured)
     numbers = np.array([*columns, validation.moving_residual, validation.r2]).T.tolist()
-    rows = zip(validation.joints, units, numbers, strict=True)
-    return tuple(Residual(joint, *row[:3], unit, *row[3:]) for joint, unit, row in rows)
+    return tuple(
+        Residual(joint, relative, rms, torque, unit, moving, r2)
+        for joint, unit, (relative, rms, torque, moving, r2) in zip(
+            validation.joints, units, numbers, strict=True
+        )
+    )
 
 
 def add_true_values(

@@ -1,15 +1,13 @@
-"""Trajectories, goals and tolerances as joint_trajectory_controller (Jazzy) takes them."""
+"""Trajectories as joint_trajectory_controller (Jazzy) takes them."""
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 import math
-from typing import Any, NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
-from ..simulation_settings import ConstraintSettings, GainSettings
 from .urdf_reading import Array
 
 Values: TypeAlias = list[float]
@@ -161,95 +159,3 @@ def stopping_points(state: Point, decelerations: Sequence[float], period: int) -
     velocities, accelerations = np.where(moves, [v + braking * t, braking + 0.0 * t], 0.0)
     rows = (x.tolist() for x in (times, positions, velocities, accelerations))
     return [Point(*row) for row in zip(*rows, strict=True)]
-
-
-class Tolerance(NamedTuple):
-    """Allowed errors of one joint; 0: not checked."""
-
-    position: float = 0.0
-    velocity: float = 0.0
-
-    def allows(self, position: float, velocity: float) -> bool:
-        """Whether errors are within the tolerance; NaN counts as within, as in the original."""
-        return not (0.0 < self.position < abs(position)) and not (
-            0.0 < self.velocity < abs(velocity)
-        )
-
-
-@dataclass(frozen=True)
-class GoalTolerances:
-    """Tolerances by joint; in a goal's message, 0 stands for the default and -1 for none."""
-
-    path: Mapping[str, Tolerance] = field(default_factory=dict)
-    goal: Mapping[str, Tolerance] = field(default_factory=dict)  # at its end
-    goal_time: float = 0.0  # to reach that [s]
-
-
-def goal_tolerances(default: GoalTolerances, requested: GoalTolerances) -> GoalTolerances:
-    """
-    Merge a goal's tolerances with the defaults.
-
-    An unknown joint, or a negative value that is not -1, leaves all of them at their defaults.
-    """
-
-    def resolve(value: float, asked: float) -> float:
-        if abs(asked + 1.0) < EPSILON:
-            return 0.0
-        if asked < 0.0:
-            raise ValueError
-        return asked if asked > 0.0 else value
-
-    def merged(own: Mapping[str, Tolerance], wanted: Mapping[str, Tolerance]) -> Any:
-        changed = {j: Tolerance(*map(resolve, own[j], asked)) for j, asked in wanted.items()}
-        return {**own, **changed}
-
-    try:
-        return GoalTolerances(
-            merged(default.path, requested.path),
-            merged(default.goal, requested.goal),
-            resolve(default.goal_time, requested.goal_time),
-        )
-    except (KeyError, ValueError):
-        return default
-
-
-@dataclass(frozen=True)
-class ControllerSettings:
-    """The controller's parameters."""
-
-    joints: tuple[str, ...]
-    wraparound: tuple[bool, ...]
-    period: int
-    gains: dict[str, GainSettings] = field(default_factory=dict)
-    constraints: ConstraintSettings = field(default_factory=ConstraintSettings)
-    command_interface: str = 'effort'
-
-
-@dataclass
-class ControllerState:
-    """Measured and desired state of an update; the content of controller_state."""
-
-    desired: Point
-    current: Point
-    error: Values
-    error_velocity: Values
-    output: Values  # the command, in the unit of the command interface
-    speed_scaling: float = 1.0
-
-
-class GoalOutcome(Enum):
-    """How a goal ended."""
-
-    SUCCEEDED = 'succeeded'
-    ABORTED = 'aborted'
-    CANCELED = 'canceled'
-
-
-@dataclass
-class GoalHandle:
-    """State of a running goal: written by the controller, read by the action server."""
-
-    outcome: GoalOutcome | None = None
-    code: int = 0
-    text: str = ''
-    feedback: ControllerState | None = None

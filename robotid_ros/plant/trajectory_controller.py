@@ -7,27 +7,114 @@ commands are `q_ref(t + Ts)`. The trajectory's time t runs with the speed scalin
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from enum import Enum
 import math
 import threading
+from typing import Any, NamedTuple
 
-from ..simulation_settings import GainSettings, JointConstraintSettings
+from ..simulation_settings import ConstraintSettings, GainSettings, JointConstraintSettings
 from .trajectory import (
-    ControllerSettings,
-    ControllerState,
     EPSILON,
     Goal,
-    goal_tolerances,
-    GoalHandle,
-    GoalOutcome,
-    GoalTolerances,
     Point,
     RunningTrajectory,
     shortest_angular_distance,
     stopping_points,
-    Tolerance,
     Values,
 )
+
+
+class Tolerance(NamedTuple):
+    """Allowed errors of one joint; 0: not checked."""
+
+    position: float = 0.0
+    velocity: float = 0.0
+
+    def allows(self, position: float, velocity: float) -> bool:
+        """Whether errors are within the tolerance; NaN counts as within, as in the original."""
+        return not (0.0 < self.position < abs(position)) and not (
+            0.0 < self.velocity < abs(velocity)
+        )
+
+
+@dataclass(frozen=True)
+class GoalTolerances:
+    """Tolerances by joint; in a goal's message, 0 stands for the default and -1 for none."""
+
+    path: Mapping[str, Tolerance] = field(default_factory=dict)
+    goal: Mapping[str, Tolerance] = field(default_factory=dict)  # at its end
+    goal_time: float = 0.0  # to reach that [s]
+
+
+def goal_tolerances(default: GoalTolerances, requested: GoalTolerances) -> GoalTolerances:
+    """
+    Merge a goal's tolerances with the defaults.
+
+    An unknown joint, or a negative value that is not -1, leaves all of them at their defaults.
+    """
+
+    def resolve(value: float, asked: float) -> float:
+        if abs(asked + 1.0) < EPSILON:
+            return 0.0
+        if asked < 0.0:
+            raise ValueError
+        return asked if asked > 0.0 else value
+
+    def merged(own: Mapping[str, Tolerance], wanted: Mapping[str, Tolerance]) -> Any:
+        changed = {j: Tolerance(*map(resolve, own[j], asked)) for j, asked in wanted.items()}
+        return {**own, **changed}
+
+    try:
+        return GoalTolerances(
+            merged(default.path, requested.path),
+            merged(default.goal, requested.goal),
+            resolve(default.goal_time, requested.goal_time),
+        )
+    except (KeyError, ValueError):
+        return default
+
+
+@dataclass(frozen=True)
+class ControllerSettings:
+    """The controller's parameters."""
+
+    joints: tuple[str, ...]
+    wraparound: tuple[bool, ...]
+    period: int
+    gains: dict[str, GainSettings] = field(default_factory=dict)
+    constraints: ConstraintSettings = field(default_factory=ConstraintSettings)
+    command_interface: str = 'effort'
+
+
+@dataclass
+class ControllerState:
+    """Measured and desired state of an update; the content of controller_state."""
+
+    desired: Point
+    current: Point
+    error: Values
+    error_velocity: Values
+    output: Values  # the command, in the unit of the command interface
+    speed_scaling: float = 1.0
+
+
+class GoalOutcome(Enum):
+    """How a goal ended."""
+
+    SUCCEEDED = 'succeeded'
+    ABORTED = 'aborted'
+    CANCELED = 'canceled'
+
+
+@dataclass
+class GoalHandle:
+    """State of a running goal: written by the controller, read by the action server."""
+
+    outcome: GoalOutcome | None = None
+    code: int = 0
+    text: str = ''
+    feedback: ControllerState | None = None
 
 
 def invalid_gains(gains: GainSettings) -> str:

@@ -87,6 +87,7 @@ class Joint:
     axis: Array
     lower: float = -np.inf
     upper: float = np.inf
+    velocity: float = np.inf
     effort: float = np.inf
     damping: float = 0.0
     friction: float = 0.0
@@ -191,6 +192,7 @@ def _joint(element: ET.Element, carried: Collection[str | None]) -> Joint:
         axis / max(length, 1e-300),
         float(limit.get('lower', '0')) if bounded else -np.inf,
         float(limit.get('upper', '0')) if bounded else np.inf,
+        float(limit.get('velocity', 'inf')),
         float(limit.get('effort', 'inf')) or np.inf,
         float(dynamics.get('damping', '0')),
         float(dynamics.get('friction', '0')),

@@ -1,7 +1,11 @@
 """A controller on a bench, for its tests."""
 
-from robotid_ros.plant.trajectory import ControllerSettings, Goal, GoalTolerances, Point
-from robotid_ros.plant.trajectory_controller import TrajectoryController
+from robotid_ros.plant.trajectory import Goal, Point
+from robotid_ros.plant.trajectory_controller import (
+    ControllerSettings,
+    GoalTolerances,
+    TrajectoryController,
+)
 from robotid_ros.simulation_settings import ConstraintSettings, GainSettings
 
 JOINTS = ('a', 'b')

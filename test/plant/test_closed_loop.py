@@ -8,14 +8,13 @@ import pytest
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.nodes.simulated_robot.simulated_robot_node import ControlLoop, Outputs
 from robotid_ros.plant.physics import build_drives_of, Physics, Sensors
-from robotid_ros.plant.trajectory import (
+from robotid_ros.plant.trajectory import Goal, Point
+from robotid_ros.plant.trajectory_controller import (
     ControllerSettings,
-    Goal,
     GoalOutcome,
     GoalTolerances,
-    Point,
+    TrajectoryController,
 )
-from robotid_ros.plant.trajectory_controller import TrajectoryController
 from robotid_ros.simulation_settings import GainSettings
 
 ROOT = Path(__file__).parents[2]

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from robotid_ros.exceptions import ConfigurationError
-from robotid_ros.plant.trajectory import Goal, GoalOutcome
+from robotid_ros.plant.trajectory import Goal
+from robotid_ros.plant.trajectory_controller import GoalOutcome
 from robotid_ros.simulation_settings import ConstraintSettings, SimulationSettings
 
 from .bench import at, Bench, JOINTS, S

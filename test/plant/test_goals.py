@@ -5,7 +5,8 @@ import math
 
 import pytest
 
-from robotid_ros.plant.trajectory import Goal, GoalOutcome, GoalTolerances, Tolerance
+from robotid_ros.plant.trajectory import Goal
+from robotid_ros.plant.trajectory_controller import GoalOutcome, GoalTolerances, Tolerance
 from robotid_ros.simulation_settings import ConstraintSettings, JointConstraintSettings
 
 from .bench import at, Bench, JOINTS, S

@@ -31,6 +31,7 @@ import numpy as np
 from ...core.findings import Finding, finding
 from ...core.signals.recording import Controller, Phase, RunContext
 from ...exceptions import RecordingError
+from ..bounded import damage_errors
 from ..yaml import dump_yaml, from_plain, parse_yaml
 from .messages import STATUS, STRING
 
@@ -211,13 +212,8 @@ def add_context(bag: Bag, recording: Run, clock: Clock, end: float) -> Run:
     if content:
         known = {'type': '', 'rate': 0.0, 'command_interfaces': (), **content}
         names = [f.name for f in dataclasses.fields(Controller) if known.get(f.name) is not None]
-        try:
+        with damage_errors(bag.path, 'record again', what='describes its controller wrongly'):
             controller = from_plain(Controller, {name: known[name] for name in names})
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise RecordingError(
-                f"the session in '{bag.path}' describes its controller wrongly ({error!r}): "
-                'record again'
-            ) from error
     if controller and (joints := changed_gains(session)):
         controller = dataclasses.replace(controller, gains={})
         notes.append(finding('gains_changed', joints))
@@ -231,13 +227,9 @@ def add_context(bag: Bag, recording: Run, clock: Clock, end: float) -> Run:
             ran = by_name.get(name)
             if ran is not None and (ran.rests or not ran.steady):
                 continue
-            try:
+            what = f"has a damaged trajectory of phase '{name}'"
+            with damage_errors(bag.path, 'record again', what=what):
                 trajectory = Trajectory.from_dict(motion)
-            except (KeyError, TypeError, AttributeError) as error:
-                raise RecordingError(
-                    f"the trajectory of phase '{name}' in '{bag.path}' is damaged ({error!r}): "
-                    'record again'
-                ) from error
             speed = 1.0 if ran is None else ran.speed[0]
             trajectories[name] = trajectory if speed == 1.0 else trajectory.at_speed(speed)
     return dataclasses.replace(

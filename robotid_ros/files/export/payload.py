@@ -22,6 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from importlib.util import find_spec
+import math
 from pathlib import Path
 from string import digits
 from typing import Any, NamedTuple
@@ -47,6 +48,7 @@ from ...exceptions import (
 )
 from ...plant.urdf_reading import MOMENTS
 from ..atomic import read_text, write_text
+from ..bounded import damage_errors
 from ..configuration import Configuration
 from ..formats.read_options import DEFAULTS, ReadOptions
 from ..identification_input import AnyRecording, open_input, split
@@ -290,8 +292,9 @@ def write_payload(
 ) -> Path:
     """Write a payload; null where the data leave it open; `link`: whose frame its own is."""
     sigma, body = payload.sigma, determined(payload)
-    known = np.where(np.isfinite(sigma), payload.value, None)
-    columns = payload.names, known.tolist(), sigma.tolist(), payload.units
+    values = np.where(np.isfinite(sigma), payload.value, np.nan).tolist()
+    known = (None if math.isnan(value) else value for value in values)
+    columns = payload.names, known, sigma.tolist(), payload.units
     content = {
         'format': FORMAT,
         'created': datetime.now(timezone.utc).isoformat(timespec='seconds'),
@@ -322,7 +325,8 @@ def write_body(path: Path, frame: str, body: Array | None, facts: Mapping[str, A
 def read_body(path: str | Path) -> tuple[str, Array, Mapping[str, Any]]:
     """Read frame, body (10,) and all of a payload file; RecordingError: no mass."""
     content = parse_yaml(read_text(path), str(path))
-    try:
+    what = 'is no file of a payload'
+    with damage_errors(path, 'give one of robotid payload', FileError, what):
         inertia = content['inertia_at_centre']
         values = [content['mass'], *content['centre_of_mass'], *(inertia[axes] for axes in AXES)]
         body = np.array([np.nan if value is None else float(value) for value in values])
@@ -330,10 +334,6 @@ def read_body(path: str | Path) -> tuple[str, Array, Mapping[str, Any]]:
             raise ValueError('another format')
         sigma, frame = float(content.get('sigma', {'mass': 0.0})['mass']), str(content['frame'])
         doubts = {*MISREAD} & {each['name'] for each in content.get('findings', ())}
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise FileError(
-            f"'{path}' is no file of a payload: give one of robotid payload"
-        ) from error
     if doubts or body[0] <= SIGNIFICANT * sigma:
         why = 'does not stand out of its σ'
         why = 'comes from recordings that are read wrongly' if doubts else why
@@ -344,15 +344,13 @@ def read_body(path: str | Path) -> tuple[str, Array, Mapping[str, Any]]:
 def read_sensor(path: str | Path) -> SensorModel:
     """Read the `sensor` that `write_payload` wrote; FileError: missing, or no such file."""
     content = parse_yaml(read_text(path), str(path))
-    try:
+    with damage_errors(path, 'identify it', FileError, 'is no file of a force-torque sensor'):
         sensor = content['sensor']
         value, offset, gravity = (np.array(sensor[k], float) for k in SensorModel._fields[:3])
         known = np.isfinite(np.concatenate([value, offset, gravity])).all()
         if (len(value), len(offset), len(gravity), known) != (10, 6, 3, True):
             raise ValueError('other numbers')
         return SensorModel(value, offset, gravity, float(sensor['sign']))
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise FileError(f"'{path}' is no file of a force-torque sensor: identify it") from error
 
 
 def payload_urdf(payload: Payload, link: str) -> str | None:

@@ -14,6 +14,7 @@ from ...core.parameters.plain_friction import plain_friction
 from ...core.replay.commanded import Commanded
 from ...exceptions import FileError
 from ..atomic import read_text, write_text
+from ..bounded import damage_errors
 from ..identification_input import AnyRecording
 from ..provenance import hash_of_recording, versions
 from ..results import DESCRIPTION, MODEL, PARAMETERS, Results, results_folder, SERVO_FORMAT
@@ -132,7 +133,7 @@ def read_model(path: str | Path) -> IdentifiedModel:
     content = parse_yaml(read_text(file), str(file)) if file.exists() else None
     if not isinstance(content, Mapping) or content.get('format') != SERVO_FORMAT:
         return read_identified_model(path)
-    try:
+    with damage_errors(file, 'identify again', FileError):
         parts = [f'{name} '.split(' ') for name in content['free']['names']]
         names = tuple((symbol, joint) for symbol, joint, *_ in parts)
         value = np.array(content['free']['values'], dtype=float)
@@ -146,5 +147,3 @@ def read_model(path: str | Path) -> IdentifiedModel:
         }
         estimate = ServoEstimate(names, value, covariance, frozenset(known))
         return servo_model(robot, known, estimate)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise FileError(f"results in '{folder}' are damaged ({error}): identify again") from error

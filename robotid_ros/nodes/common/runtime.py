@@ -124,6 +124,14 @@ class ConfiguredNode(Node):
         guarded = self.guard.wrap(topic, callback)
         return super().create_subscription(msg_type, topic, guarded, *rest, **options)
 
+    def follow_description(self, take: Callable[[str], None]) -> None:
+        """Hand the configuration's description to a function, without one each published one."""
+        if urdf := read_urdf(self.configuration):
+            take(urdf)
+        else:
+            topic = String, 'robot_description'
+            self.create_subscription(*topic, lambda message: take(message.data), LATCHED)
+
     def close(self) -> None:
         """Let work in progress end in good order; the executor still spins meanwhile."""
 
@@ -227,11 +235,9 @@ class WorkerNode(ConfiguredNode):
 
     def subscribe_description(self) -> None:
         """Keep the robot description that is published."""
-        self.create_subscription(String, 'robot_description', self.on_description, LATCHED)
-
-    def on_description(self, message: String) -> None:
-        """Take in a published description."""
-        self.description = message.data
+        self.create_subscription(
+            String, 'robot_description', lambda m: setattr(self, 'description', m.data), LATCHED
+        )
 
     def wait_for_urdf(self) -> str:
         """Return the configuration's description, else the published one; `ModelError`: none."""

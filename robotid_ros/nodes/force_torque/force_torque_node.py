@@ -10,7 +10,6 @@ from geometry_msgs.msg import Vector3, Wrench, WrenchStamped
 import numpy as np
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
-from std_msgs.msg import String
 from std_srvs.srv import SetBool
 
 from ...core.arrays import Array
@@ -21,7 +20,6 @@ from ...core.payload import force_torque
 from ...core.payload.payload import payload_notes
 from ...exceptions import RecordingError, RobotIdError
 from ...files.atomic import new_names
-from ...files.configuration import read_urdf
 from ...files.export.payload import read_sensor, write_payload
 from ...files.yaml import to_plain
 from ...node_settings import ForceTorqueSettings
@@ -60,17 +58,14 @@ class ForceTorque(WorkerNode):
         publish_diagnostics(self, 'offset', self._diagnose_offset)
         what = 'call ~/identify with true, move the sensor, call it with false'
         self.publish_state('idle', what)
-        if urdf := read_urdf(self.configuration):
-            self.on_description(String(data=urdf))
-        else:
-            self.subscribe_description()
+        self.follow_description(self.take_description)
         if self.settings.results:
             self._model = read_sensor(self.settings.results)
             self.publish_state('done', f"takes out what is in '{self.settings.results}'")
 
-    def on_description(self, message: String) -> None:
+    def take_description(self, urdf: str) -> None:
         """Build the robot."""
-        self._robot = build_robot(message.data, self.configuration.robot)
+        self._robot = build_robot(urdf, self.configuration.robot)
         self._frame = None
         # Positions, and in place of efforts the wrench.
         self._states = FilteredStates(np.ones(6), self.settings.cutoff, MAX_GAP)

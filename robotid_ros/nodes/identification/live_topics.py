@@ -34,19 +34,9 @@ from ...core.monitoring.motion_rows import FilteredStates
 from ...exceptions import RecordingError, RobotIdError
 from ...files.formats.joint_table import JointTable
 from ...files.results import dump_known
-from ..common import runtime
+from ..common import messages, runtime
 from ..common.batched_subscription import BatchedSubscription
-from ..common.messages import (
-    format_seconds,
-    format_value,
-    one_line,
-    stack_joint_states,
-    State,
-    status,
-    status_array,
-    to_time,
-    values_of,
-)
+from ..common.messages import one_line, stack_joint_states, State, status, status_array, values_of
 from ..common.runtime import ConfiguredNode, LATCHED, WorkerNode
 from .result_messages import effort_message, IdentificationOutcome
 
@@ -143,20 +133,20 @@ class ExternalEffortTopics:
                 continue
             sigma = effort_sigma(seen, thresholds)
             force, spread = wrench.estimate(seen.position, seen.effort, sigma)
-            messages = (
+            made = (
                 effort_message(states.joints, seen.stamp, seen.effort),
                 effort_message(states.joints, seen.stamp, detector.threshold),
                 wrench_message(wrench.frame, seen.stamp, force),
                 wrench_message(wrench.frame, seen.stamp, spread),
             )
-            for publisher, message, wanted in zip(self._publishers, messages, asked, strict=True):
+            for publisher, message, wanted in zip(self._publishers, made, asked, strict=True):
                 if wanted:
                     publisher.publish(message)
 
 
 def wrench_message(frame: str, stamp: int, wrench: Array) -> WrenchStamped:
     """Return force and torque (6,) at the origin of a frame, in its axes."""
-    message = WrenchStamped(header=Header(stamp=to_time(stamp), frame_id=frame))
+    message = WrenchStamped(header=Header(stamp=messages.to_time(stamp), frame_id=frame))
     force, torque = message.wrench.force, message.wrench.torque
     force.x, force.y, force.z, torque.x, torque.y, torque.z = wrench.tolist()
     return message
@@ -166,7 +156,7 @@ def contact_message(contact: Contact | None) -> DiagnosticStatus:
     """Return whether something touches the robot, and where and when it did last."""
     if contact is None:
         return status('contact', 'no contact', {'contact': False, 'number': 0})
-    stamp = format_seconds(contact.stamp)
+    stamp = messages.format_seconds(contact.stamp)
     values = {'contact': contact.present, 'joint': contact.joint, 'stamp': stamp}
     values |= {name: getattr(contact, name) for name in ('effort', 'threshold', 'number')}
     text = f'{"contact" if contact.present else "the last contact was"} at {contact.joint}'
@@ -236,10 +226,12 @@ def drift_statuses(monitor: DriftMonitor) -> list[DiagnosticStatus]:
         values = dict[str, Any]()
         for k in (k for group in groups for k in group.members):
             numbers = (float(value[k]), float(sigma[k]), float(followed.identified[k]))
-            values[followed.names[k]] = '; '.join([*map(format_value, numbers), followed.units[k]])
+            values[followed.names[k]] = '; '.join(
+                [*map(messages.format_value, numbers), followed.units[k]]
+            )
         for change in told:
             kind, now, error = change.group.kind, change.value.tolist(), change.sigma.tolist()
-            values[f'{kind}_since'] = format_seconds(change.since)
+            values[f'{kind}_since'] = messages.format_seconds(change.since)
             if kind == FRICTION:
                 values['friction_change'] = change.share
             elif kind == OFFSET:

@@ -20,7 +20,6 @@ from typing import Any
 from diagnostic_msgs.msg import DiagnosticStatus
 import numpy as np
 from sensor_msgs.msg import JointState
-from std_msgs.msg import String
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
@@ -28,7 +27,6 @@ from ...core.arrays import expand_per_joint
 from ...core.findings import Severity
 from ...core.model import build_robot, Robot
 from ...exceptions import RobotIdError
-from ...files.configuration import read_urdf
 from ...files.report.page import check_plotting
 from ...files.results import read_results
 from ...node_settings import LiveSettings
@@ -90,10 +88,7 @@ class Live(ConfiguredNode):
         self._joint_states = BatchedSubscription(self, JointState, 'joint_states')
         self._controller = subscribe_states(self, controller)
         self._residuals = BatchedSubscription(self, JointState, 'identification/residual')
-        if urdf := read_urdf(self.configuration):
-            self._on_description(String(data=urdf))
-        else:
-            self.create_subscription(String, 'robot_description', self._on_description, LATCHED)
+        self.follow_description(self._take_description)
         own = '0.0.0.0' if self.settings.allow else '127.0.0.1'
         self._server = PageServer(self, own, self.settings.port, self._folder)
         self.create_timer(POLL_PERIOD, self._take, clock=STEADY)
@@ -106,10 +101,10 @@ class Live(ConfiguredNode):
         """End the server."""
         self._server.close()
 
-    def _on_description(self, message: String) -> None:
+    def _take_description(self, urdf: str) -> None:
         from ...files.report.pages import live_page
 
-        robot = build_robot(message.data, self.configuration.robot)
+        robot = build_robot(urdf, self.configuration.robot)
         settings, efforts = self.configuration.excitation, robot.largest_efforts
         name = 'excitation.tracking_error'
         allowed = expand_per_joint(settings.tracking_error, len(robot.joints), name)

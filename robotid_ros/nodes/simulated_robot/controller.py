@@ -14,24 +14,10 @@ from rclpy.qos import QoSPresetProfiles
 from rclpy.task import Future
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from ... import simulation_settings as simulated
+from ...plant import trajectory_controller as plant
 from ...plant.physics import Physics
-from ...plant.trajectory import (
-    ControllerSettings,
-    ControllerState,
-    Goal,
-    GoalHandle,
-    GoalOutcome,
-    GoalTolerances,
-    Point,
-    Tolerance,
-)
-from ...plant.trajectory_controller import TrajectoryController
-from ...simulation_settings import (
-    ConstraintSettings,
-    GainSettings,
-    JointConstraintSettings,
-    SimulationSettings,
-)
+from ...plant.trajectory import Goal, Point
 from ..common.messages import to_nanoseconds, to_time
 from ..common.ros_parameters import descriptor_of, iter_settings
 
@@ -46,7 +32,9 @@ FIELDS = ('positions', 'velocities', 'accelerations', 'effort')
 SYSTEM_DEFAULT = QoSPresetProfiles.SYSTEM_DEFAULT.value
 
 
-def declare_parameters(node: Node, joints: Sequence[str], settings: SimulationSettings) -> None:
+def declare_parameters(
+    node: Node, joints: Sequence[str], settings: simulated.SimulationSettings
+) -> None:
     """Declare everything that the original declares for these joints."""
     interface, update = settings.command_interface, settings.update_rate
     scaling = SPEED_SCALING if interface == 'position' else ''
@@ -75,10 +63,12 @@ def declare_parameters(node: Node, joints: Sequence[str], settings: SimulationSe
         descriptor = ParameterDescriptor(description=text, read_only=name not in CHANGEABLE)
         node.declare_parameter(name, value, descriptor)
     known = settings.constraints.joints
-    tolerances = {joint: known.get(joint, JointConstraintSettings()) for joint in joints}
+    tolerances = {joint: known.get(joint, simulated.JointConstraintSettings()) for joint in joints}
     rows = [*iter_settings(replace(settings.constraints, joints=tolerances), 'constraints.')]
     for joint in joints:
-        rows += iter_settings(settings.gains.get(joint, GainSettings()), f'gains.{joint}.')
+        rows += iter_settings(
+            settings.gains.get(joint, simulated.GainSettings()), f'gains.{joint}.'
+        )
     for name, kind, value, field in rows:
         descriptor = descriptor_of(kind, field)
         descriptor.read_only = field.name in READ_ONLY_FIELDS
@@ -87,7 +77,7 @@ def declare_parameters(node: Node, joints: Sequence[str], settings: SimulationSe
 
 def read_parameters(
     node: Node, joints: tuple[str, ...], wraparound: tuple[bool, ...]
-) -> ControllerSettings:
+) -> plant.ControllerSettings:
     """Collect the parameters' present values as the controller's settings."""
     (interface,) = node.get_parameter('command_interfaces').value
 
@@ -96,13 +86,13 @@ def read_parameters(
         known = {name: node.get_parameter(f'{prefix}.{name}').value for name in names}
         return cls(**known, **further)
 
-    by_joint = {j: group(JointConstraintSettings, f'constraints.{j}') for j in joints}
-    return ControllerSettings(
+    by_joint = {j: group(simulated.JointConstraintSettings, f'constraints.{j}') for j in joints}
+    return plant.ControllerSettings(
         joints,
         wraparound,
         round(1e9 / node.get_parameter('update_rate').value),
-        {joint: group(GainSettings, f'gains.{joint}') for joint in joints},
-        group(ConstraintSettings, 'constraints', joints=by_joint),
+        {joint: group(simulated.GainSettings, f'gains.{joint}') for joint in joints},
+        group(simulated.ConstraintSettings, 'constraints', joints=by_joint),
         interface,
     )
 
@@ -112,7 +102,7 @@ class SimulatedController(Node):
 
     def __init__(
         self,
-        settings: SimulationSettings,
+        settings: simulated.SimulationSettings,
         physics: Physics,
         now: Callable[[], int],
         **options: Any,
@@ -122,12 +112,12 @@ class SimulatedController(Node):
         self._joints = physics.joints
         declare_parameters(self, self._joints, settings)
         known = partial(read_parameters, self, self._joints, physics.wraparound)
-        self.controller = TrajectoryController(known())
+        self.controller = plant.TrajectoryController(known())
         self.add_post_set_parameters_callback(lambda _: self.controller.configure(known()))
         # rclpy hands a goal over right after it took it.
         self._next: Goal | None = None
         # By the goal's id: the controller's goal, the server's, and what is done at the end.
-        self._running: dict[bytes, tuple[GoalHandle, Any, Future]] = {}
+        self._running: dict[bytes, tuple[plant.GoalHandle, Any, Future]] = {}
         # One message for all states: to make its parts anew would take most of the time.
         self._state = JointTrajectoryControllerState(joint_names=list(self._joints))
         self._output = OUTPUTS[settings.command_interface]
@@ -147,7 +137,7 @@ class SimulatedController(Node):
         )
         self.create_timer(1.0 / ACTION_MONITOR_RATE, self._monitor)
 
-    def publish_state(self, stamp: int, state: ControllerState) -> None:
+    def publish_state(self, stamp: int, state: plant.ControllerState) -> None:
         """Publish the controller's state; called by the control loop."""
         message, desired, current = self._state, state.desired, state.current
         message.header.stamp = to_time(stamp)
@@ -218,9 +208,9 @@ class SimulatedController(Node):
                     handle.publish_feedback(message)
                 continue
             # A cancel request for a goal that had just ended otherwise changes nothing.
-            if goal.outcome is GoalOutcome.SUCCEEDED:
+            if goal.outcome is plant.GoalOutcome.SUCCEEDED:
                 handle.succeed()
-            elif goal.outcome is GoalOutcome.CANCELED and handle.is_cancel_requested:
+            elif goal.outcome is plant.GoalOutcome.CANCELED and handle.is_cancel_requested:
                 handle.canceled()
             else:
                 handle.abort()
@@ -239,13 +229,13 @@ def goal_from_message(message: JointTrajectory) -> Goal:
     return Goal(tuple(message.joint_names), to_nanoseconds(message.header.stamp), points)
 
 
-def tolerances_from_goal(request: FollowJointTrajectory.Goal) -> GoalTolerances:
+def tolerances_from_goal(request: FollowJointTrajectory.Goal) -> plant.GoalTolerances:
     """Take the tolerances out of a goal."""
 
-    def by_joint(tolerances: Any) -> dict[str, Tolerance]:
-        return {t.name: Tolerance(t.position, t.velocity) for t in tolerances}
+    def by_joint(tolerances: Any) -> dict[str, plant.Tolerance]:
+        return {t.name: plant.Tolerance(t.position, t.velocity) for t in tolerances}
 
-    return GoalTolerances(
+    return plant.GoalTolerances(
         by_joint(request.path_tolerance),
         by_joint(request.goal_tolerance),
         to_nanoseconds(request.goal_time_tolerance) * 1e-9,

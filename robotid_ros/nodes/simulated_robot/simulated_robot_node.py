@@ -32,21 +32,13 @@ from ...core.model.robot_builder import with_inertials
 from ...exceptions import ConfigurationError, RobotIdError, RobotStateError
 from ...files.configuration import read_urdf
 from ...plant.physics import build_drives_of, Physics, Sensors, Step
-from ...plant.trajectory import ControllerState
-from ...plant.trajectory_controller import TrajectoryController
+from ...plant.trajectory_controller import ControllerState, TrajectoryController
 from ...simulation_settings import SimulationSettings
+from ..common import runtime
 from ..common.controller import EFFORT_CONTROLLER_TYPES, FORWARDED, JTC, MANAGER
 from ..common.messages import status, status_array, to_time
 from ..common.processes import prefer_threads
-from ..common.runtime import (
-    ConfiguredNode,
-    LATCHED,
-    NodeExecutor,
-    publish_diagnostics,
-    run,
-    serve,
-    SpinThread,
-)
+from ..common.runtime import ConfiguredNode, LATCHED, NodeExecutor, serve, SpinThread
 from .controller import SimulatedController, SYSTEM_DEFAULT
 
 # After a longer stop of the machine the robot goes on from where it stood [s]: to catch up would
@@ -75,16 +67,6 @@ class Outputs:
     clock: Callable[[int], None] = lambda _: None
 
 
-@dataclass
-class LoopStatistics:
-    """How well the loop keeps time; lags are of a cycle's start behind its due time [s]."""
-
-    cycles: int = 0
-    late: int = 0
-    worst: float = 0.0
-    lost: float = 0.0
-
-
 class ControlLoop:
     """Physics and controller in lockstep in a thread, in which `outputs` and `step` are called."""
 
@@ -98,7 +80,8 @@ class ControlLoop:
         step: Step | None = None,
     ):
         self.physics, self.sensors, self.controller = physics, sensors, controller
-        self.outputs, self.statistics = outputs, LoopStatistics()
+        # Cycles, how many began late, the largest lag behind their due time, what was lost [s].
+        self.outputs, self.cycles, self.late, self.worst, self.lost = outputs, 0, 0, 0.0, 0.0
         self.failure: RobotIdError | None = None
         self.simulated_time = settings.real_time_factor != 1.0
         self._factor = settings.real_time_factor
@@ -139,11 +122,11 @@ class ControlLoop:
 
     def now(self) -> int:
         """Time of the last cycle [ns], in ROS time."""
-        return self._epoch + self.statistics.cycles * self._period_ns
+        return self._epoch + self.cycles * self._period_ns
 
     def break_now(self) -> None:
         """Let the fault that is configured begin with the next cycle."""
-        self.sensors.fault.start = (self.statistics.cycles + 1) * self._period
+        self.sensors.fault.start = (self.cycles + 1) * self._period
 
     def switch(self, function: Callable[[list[float], list[float]], None]) -> bool:
         """Call a function of position and velocity (n,) in a cycle; return whether it came."""
@@ -153,7 +136,7 @@ class ControlLoop:
 
     def cycle(self) -> None:
         """One period: read, update, publish, write, and what the robot does then."""
-        count = self.statistics.cycles = self.statistics.cycles + 1
+        count = self.cycles = self.cycles + 1
         now, since = self.now(), count * self._period
         q, dq, tau = self._read(since)
         fault = self.sensors.fault
@@ -210,11 +193,11 @@ class ControlLoop:
             # Without waiting, too, the other threads must have their turn.
             time.sleep(max(-lag, 0.0) if step else 0.0)
             if step and lag > step:
-                self.statistics.late += 1
-                self.statistics.worst = max(self.statistics.worst, lag)
+                self.late += 1
+                self.worst = max(self.worst, lag)
                 if lag > MAX_LAG:
                     # Go on from now, with a gap in the stamps.
-                    self.statistics.lost += lag
+                    self.lost += lag
                     self._epoch += 0 if self.simulated_time else round(lag * 1e9)
                     due += lag
             try:
@@ -324,7 +307,7 @@ class SimulatedRobot(ConfiguredNode):
         self._truth = self.create_publisher(DiagnosticArray, '~/true_parameters', LATCHED)
         self._publish_descriptions()
         self.create_timer(REPORT_PERIOD, self._report)
-        publish_diagnostics(self, 'control loop', self._diagnose)
+        runtime.publish_diagnostics(self, 'control loop', self._diagnose)
         serve(self, 'break', self._on_break)
         self._late = 0
         sys.setswitchinterval(SWITCH_INTERVAL)
@@ -455,7 +438,7 @@ class SimulatedRobot(ConfiguredNode):
     def _report(self) -> None:
         for failure in filter(None, (self.loop.failure, *self._spinning.failures)):
             raise failure
-        seen = self.loop.statistics
+        seen = self.loop
         if seen.late > self._late:
             self.get_logger().debug(
                 f'{seen.late - self._late} late cycles, worst {seen.worst * 1e3:.1f} ms'
@@ -469,10 +452,10 @@ class SimulatedRobot(ConfiguredNode):
 
     def _diagnose(self) -> DiagnosticStatus:
         """Tell how well the loop keeps time: it is slow on a machine that is too busy."""
-        seen, simulation = self.loop.statistics, self.configuration.simulation
+        seen, simulation = self.loop, self.configuration.simulation
         values = {'cycles': seen.cycles, 'late_cycles': seen.late, 'worst_lag': seen.worst}
         text, hardware = f"controller '{simulation.controller}'", self.configuration.robot.name
         return status('', text, values, hardware=hardware)
 
 
-main = partial(run, SimulatedRobot)
+main = partial(runtime.run, SimulatedRobot)

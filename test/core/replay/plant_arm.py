@@ -10,8 +10,12 @@ from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.robot import BaseParameters
 from robotid_ros.core.signals.recording import Controller, Recording, Reference
 from robotid_ros.plant.physics import Physics, Sensors
-from robotid_ros.plant.trajectory import Goal, GoalTolerances, Point
-from robotid_ros.plant.trajectory_controller import ControllerSettings, TrajectoryController
+from robotid_ros.plant.trajectory import Goal, Point
+from robotid_ros.plant.trajectory_controller import (
+    ControllerSettings,
+    GoalTolerances,
+    TrajectoryController,
+)
 from robotid_ros.simulation_settings import GainSettings, NoiseSettings, SimulationSettings
 
 from ..conftest import URDF

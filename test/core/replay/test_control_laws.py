@@ -19,8 +19,13 @@ from robotid_ros.core.replay.control_laws import (
 from robotid_ros.core.replay.simulation import simulate
 from robotid_ros.core.signals.recording import Controller
 from robotid_ros.exceptions import UnknownNameError
-from robotid_ros.plant.trajectory import Goal, GoalTolerances, Point
-from robotid_ros.plant.trajectory_controller import ControllerSettings, Pid, TrajectoryController
+from robotid_ros.plant.trajectory import Goal, Point
+from robotid_ros.plant.trajectory_controller import (
+    ControllerSettings,
+    GoalTolerances,
+    Pid,
+    TrajectoryController,
+)
 from robotid_ros.simulation_settings import GainSettings
 
 from .arms import block

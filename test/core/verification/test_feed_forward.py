@@ -18,14 +18,13 @@ from robotid_ros.core.verification.feed_forward import (
     with_rests,
 )
 from robotid_ros.exceptions import LimitError, TrajectoryError
-from robotid_ros.plant.trajectory import (
+from robotid_ros.plant.trajectory import Goal, Point
+from robotid_ros.plant.trajectory_controller import (
     ControllerSettings,
-    Goal,
     GoalOutcome,
     GoalTolerances,
-    Point,
+    TrajectoryController,
 )
-from robotid_ros.plant.trajectory_controller import TrajectoryController
 from robotid_ros.simulation_settings import GainSettings
 
 PERIOD = 1e-3

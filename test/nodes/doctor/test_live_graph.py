@@ -71,7 +71,7 @@ def robot() -> Iterator[SimulatedRobot]:
         ends.callback(node.destroy_node)
         ends.callback(node.close)
         ends.enter_context(spinning(node))
-        wait_until(lambda: node.loop.statistics.cycles > SETTLED * RATE, 'the robot rests')
+        wait_until(lambda: node.loop.cycles > SETTLED * RATE, 'the robot rests')
         yield node
 
 
@@ -154,8 +154,8 @@ def broken(robot: SimulatedRobot, kind: str) -> Iterator[None]:
     names = loop.physics.joint_state_names
     fault.joint, fault.kind = list(names).index('joint2'), kind
     loop.break_now()
-    begun = loop.statistics.cycles
-    wait_until(lambda: loop.statistics.cycles > begun + 2, 'the fault has begun')
+    begun = loop.cycles
+    wait_until(lambda: loop.cycles > begun + 2, 'the fault has begun')
     try:
         yield
     finally:
