@@ -116,7 +116,9 @@ def read_joints(root: ET.Element) -> tuple[Joint, ...]:
 
 def root_link(root: ET.Element, joints: tuple[Joint, ...]) -> str:
     """Name of the one link that no joint carries."""
-    children = {joint.child for joint in joints}
+    children = [joint.child for joint in joints]
+    if twice := [link for link in children if children.count(link) > 1]:
+        raise ModelError(f"two joints carry the link '{twice[0]}': a robot must be a tree")
     names = [link.get('name', '') for link in root.findall('link')]
     roots = [name for name in names if name not in children]
     if len(roots) != 1:
@@ -207,8 +209,8 @@ def _attributes(element: ET.Element, tag: str) -> dict[str, str]:
 
 def _numbers(text: str, count: int) -> list[float]:
     values = [float(value) for value in text.split()]
-    if len(values) != count:
-        raise ValueError(f"'{text}' must be {count} numbers")
+    if len(values) != count or not np.isfinite(values).all():
+        raise ValueError(f"'{text}' must be {count} finite numbers")
     return values
 
 
@@ -234,11 +236,11 @@ def _inertial(link: ET.Element) -> Array:
     element = link.find('inertial')
     if element is None or element.find('mass') is None:
         return np.zeros((4, 4))
-    mass = float(_attributes(element, 'mass')['value'])
+    (mass,) = _numbers(_attributes(element, 'mass')['value'], 1)
     if mass < 0.0:
         raise ModelError(f"link '{link.get('name')}' has a negative mass: correct the URDF")
     values, place = _attributes(element, 'inertia'), origin_of(element)
-    local = _symmetric([float(values.get(name, '0')) for name in MOMENTS])
+    local = _symmetric(_numbers(' '.join(values.get(name, '0') for name in MOMENTS), 6))
     return np.asarray(place @ pseudo_inertia(mass, np.zeros(3), local) @ place.T)
 
 

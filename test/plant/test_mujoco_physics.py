@@ -7,10 +7,16 @@ import numpy as np
 import pinocchio
 import pytest
 
-from robotid_ros.exceptions import ConfigurationError, ModelError, RobotStateError
+from robotid_ros.exceptions import (
+    ConfigurationError,
+    ModelError,
+    RobotStateError,
+    UnknownNameError,
+)
 from robotid_ros.plant.mjcf import STOP_MARGIN
 from robotid_ros.plant.physics import Physics
 from robotid_ros.simulation_settings import (
+    ElasticDriveSettings,
     MotorSettings,
     NoiseSettings,
     PayloadSettings,
@@ -40,6 +46,12 @@ ARM = """<robot name="arm"><link name="base"/>
 <limit effort="100" velocity="3"/></joint>
 <joint name="flange" type="fixed"><parent link="lower"/><child link="tool"/>
 <origin xyz="0.3 0 0" rpy="0 0 1"/></joint></robot>"""
+
+
+def beside(text, parent, child):
+    """Put one more joint into a description."""
+    ends = f'<parent link="{parent}"/><child link="{child}"/>'
+    return text.replace('</robot>', f'<joint name="extra" type="fixed">{ends}</joint></robot>')
 
 
 def settled(**changes):
@@ -289,11 +301,59 @@ def test_locked_joint_is_part_of_its_link():
         (SLIDER.replace('value="2.0"', 'value="-2"'), 'negative'),
         (SLIDER.replace('<mass value="2.0"/>', ''), 'moves no mass'),
         (SLIDER.replace('xyz="1 0 0"', 'xyz="1 0"'), 'malformed'),
+        (SLIDER.replace('1 0 0', '0 0 0'), "'rail' has no axis"),
+        (SLIDER.replace('2.0', 'nan'), "'nan' must be 1 finite"),
+        (SLIDER.replace('ixx="0.1"', 'ixx="inf"'), 'inf.* must be 6 finite'),
+        (SLIDER.replace('"-1000"', '"2000"'), 'MuJoCo cannot'),
+        (SLIDER.replace('"base"/>', '"base"/><link name="loose"/>', 1), '2 base links'),
+        (ARM.replace('continuous', 'floating'), "'elbow' is floating"),
+        (ARM.replace('0.4 0 0', 'nan 0 0'), 'finite'),
+        (beside(SLIDER, 'cart', 'none'), "'extra' carries no link"),
+        (beside(ARM, 'tool', 'upper'), "carry the link 'upper'"),
+        (beside(ARM, 'tool', 'tool'), "carry the link 'tool'"),
+        (beside(ARM, 'base', 'tool'), "carry the link 'tool'"),
     ],
 )
 def test_bad_descriptions_are_refused(text, word):
     with pytest.raises(ModelError, match=word):
         Physics(text, settled())
+
+
+@pytest.mark.parametrize(
+    ('changes', 'word'),
+    [
+        ({'payload': PayloadSettings(mass=1.0, link='none')}, "'none' is not in"),
+        ({'viscous': (1e9,)}, 'lower `viscous`'),
+        ({'rotor_inertia': (0.01,), 'elastic': ElasticDriveSettings((1e9,))}, 'vibrates'),
+    ],
+)
+def test_what_cannot_be_simulated_is_refused(changes, word):
+    with pytest.raises(ModelError, match=word):
+        Physics(SLIDER, settled(**changes))
+
+
+def test_stiction_and_motors_are_among_the_true_parameters():
+    settings = settled(
+        coulomb=(3.0,),
+        stribeck=StribeckSettings((2.0, 0.0), (0.1,)),
+        coupling=MotorSettings((1.0, 2.0), (0.3,), (0.6,), (1.8,)),
+    )
+    upper, lower, motor = Physics(ARM, settings).true_parameters()
+    assert {
+        'Fc': 3.0,
+        'Fs': 5.0,
+        'Fsc': -2.0,
+        'Fst': 2.0,
+        'vs': 0.1,
+    }.items() <= upper.values.items()
+    assert not {'Fs', 'Fsc', 'Fst', 'vs', 'K'} & lower.values.keys()
+    assert motor == ('motor_0', {'Ia': 0.3, 'Fv': 0.6, 'Fc': 1.8}, (1.0, 2.0))
+
+
+@pytest.mark.parametrize('given', [{'joints': ('track',)}, {'locked': {'track': 0.0}}])
+def test_joints_that_are_not_there_are_named(given):
+    with pytest.raises(UnknownNameError, match="'track': use one of rail"):
+        Physics(SLIDER, settled(), **given)
 
 
 def test_a_stop_stands_at_zero_where_one_limit_alone_is_written():
@@ -305,10 +365,17 @@ def test_a_stop_stands_at_zero_where_one_limit_alone_is_written():
 
 
 def test_bad_settings_are_refused():
-    with pytest.raises(ConfigurationError, match='viscous'):
-        Physics(ARM, settled(viscous=(1.0, 2.0, 3.0)))
-    with pytest.raises(ConfigurationError, match='limits'):
-        Physics(ARM, settled(initial_positions=(4.0, 0.0)))
+    motor, spring = MotorSettings((1.0, 1.0), (0.3,)), ElasticDriveSettings((1e3,))
+    for word, changes in (
+        ('viscous', {'viscous': (1.0, 2.0, 3.0)}),
+        ('limits', {'initial_positions': (4.0, 0.0)}),
+        ('has 1 values: give 2', {'initial_positions': (4.0,)}),
+        ('rows of 2', {'coupling': MotorSettings((1.0, 1.0, 1.0))}),
+        ('not go with couplings', {'rotor_inertia': (1.0,), 'elastic': spring, 'coupling': motor}),
+        ('shoulder is elastic', {'rotor_inertia': (0.0,), 'elastic': spring}),
+    ):
+        with pytest.raises(ConfigurationError, match=word):
+            Physics(ARM, settled(**changes))
 
 
 def test_ripple_turns_with_the_joint():
