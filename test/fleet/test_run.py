@@ -6,6 +6,7 @@ import pytest
 from small_fleet import CONFIG, write_bag
 
 from robotid_ros.exceptions import ConfigurationError, FileError, RecordingError
+from robotid_ros.fleet import session
 from robotid_ros.fleet.run import Engine, EngineError, find_sources, Job
 from robotid_ros.fleet.session import FAILED, IDENTIFIED, load_models, LOST
 from robotid_ros.fleet.store import Store
@@ -123,7 +124,12 @@ def test_a_manifest_names_robots_and_times(bags, work, tmp_path):
 def test_what_does_not_fit_is_one_sentence(bags, work, tmp_path):
     with pytest.raises(RecordingError, match='no recording'):
         find_sources([str(tmp_path)])
+    with pytest.raises(RecordingError, match='there is no recording at'):
+        find_sources([str(tmp_path / 'none')])
     manifest = tmp_path / 'bad.csv'
+    manifest.write_text('source,time\ns0,yesterday\n')
+    with pytest.raises(ConfigurationError, match='has no time of s0'):
+        find_sources([], str(manifest))
     manifest.write_text('robot,colour\na,b\n')
     with pytest.raises(ConfigurationError, match='the column source'):
         find_sources([], str(manifest))
@@ -136,6 +142,31 @@ def test_what_does_not_fit_is_one_sentence(bags, work, tmp_path):
         Store.open(tmp_path / 'other', create=True)
     with pytest.raises(ConfigurationError, match='two configurations'):
         load_models([str(CONFIG), str(CONFIG)])
+    own = tmp_path / 'own.yaml'
+    own.write_text('robot: {gravity: [0.0, 0.0, -9.81]}\n')
+    with pytest.raises(ConfigurationError, match='names no robot description'):
+        load_models([str(own)])
+    urdf = CONFIG.parents[1] / 'urdf' / 'scara.urdf'
+    own.write_text(f'robot: {{urdf: {urdf}}}\nidentification: {{method: didim}}\n')
+    with pytest.raises(ConfigurationError, match="method 'didim' cannot: use one of"):
+        load_models([str(own)])
+
+
+@pytest.mark.parametrize(
+    ('error', 'status', 'said'),
+    [
+        (MemoryError('full'), LOST, 'MemoryError: full'),  # tried again, elsewhere
+        (IndexError('none'), FAILED, 'IndexError: none; the bag is damaged, or a bug'),
+    ],
+)
+def test_what_nobody_expects_is_a_row(monkeypatch, error, status, said):
+    def fail(location, model):
+        raise error
+
+    monkeypatch.setattr(session, '_identify', fail)
+    (model,) = load_models([str(CONFIG)])[0].values()
+    found = session.identify_session('bag', model)
+    assert (found['status'], found['reason']) == (status, said)
 
 
 @pytest.mark.slow
