@@ -143,11 +143,12 @@ def test_what_does_not_fit_is_one_sentence(bags, work, tmp_path):
     with pytest.raises(ConfigurationError, match='two configurations'):
         load_models([str(CONFIG), str(CONFIG)])
     own = tmp_path / 'own.yaml'
-    own.write_text('robot: {gravity: [0.0, 0.0, -9.81]}\n')
+    start = '/**:\n  ros__parameters:\n    '
+    own.write_text(f'{start}robot: {{gravity: [0.0, 0.0, -9.81]}}\n')
     with pytest.raises(ConfigurationError, match='names no robot description'):
         load_models([str(own)])
     urdf = CONFIG.parents[1] / 'urdf' / 'scara.urdf'
-    own.write_text(f'robot: {{urdf: {urdf}}}\nidentification: {{method: didim}}\n')
+    own.write_text(f'{start}robot: {{urdf: {urdf}}}\n    identification: {{method: didim}}\n')
     with pytest.raises(ConfigurationError, match="method 'didim' cannot: use one of"):
         load_models([str(own)])
 
