@@ -257,6 +257,15 @@ F231 position_jumps error: The position of {joints} jumps {count} times, first a
 F239 clock_starved info: {share:.0%} of the samples have the stamp of the one before, from a clock
   that lagged: their times follow from the motion, at {rate:.4g} Hz DO Use a lower real-time factor
   WHY Velocities and positions show how much time lies between them.
+F240 velocities_unlike error: The velocities are so many times the derivatives of the positions:
+  [[{joints} {ratios:.3g}]] MEANS Where all joints agree, the stamps or the velocities have another
+  unit or rate[[: right stamps would have {rate:.4g} Hz]]; else positions or velocities of these
+  joints have another unit DO Correct what is wrong. Of a table, give --units or --rate WHY
+  Velocities are off by as much as the stamps, inertias by twice that; a position in another unit
+  makes every parameter wrong.
+F241 rows_copied: From {since:.2f} s on, {count} rows repeat earlier ones in every digit MEANS They
+  are copies: σ is too small DO Leave them out (--to {since:.2f}) WHY Measured values never repeat
+  in every digit while the robot moves.
 # F3: motion
 F301 hardly_moved: {joint} moved only {share:.0%} of the time DO Record a motion that moves it, or
   name it in robot.locked WHY Of a joint at rest, friction takes any value.
@@ -341,7 +350,7 @@ F417 axis_reversed error: {joints} moves the other way round than in the URDF{in
   the axis in the URDF by -1, check the position limits, which turn with it, and set
   robot.drive_gain to {gains:.3g} there{tried} WHY Positions, efforts and URDF have to agree which
   way is positive.
-F418 effort_magnitudes error: The efforts of {joints} come down to zero and never go below it DO
+F418 effort_magnitudes error: The efforts of {joints} have no sign, they never go below zero DO
   Record them with their sign; of a servo, its sign bit (docs/efforts.md) WHY Magnitudes look like
   friction, and lack gravity.
 F420 unexplained_coupling error: {unexplained}: a torque that follows speed and acceleration of
@@ -372,6 +381,14 @@ F428 unexplained_steps error: {unexplained}: its position comes in steps that hi
 F429 joints_exchanged error: Positions and efforts of {joints} are exchanged{instead} DO Exchange
   their names where the log is written, or name the columns by --columns{tried} WHY Each joint is
   then taken for another one.
+F431 position_unit error: The position of {joints} seems to be in another unit{instead} DO Multiply
+  it by {size:.4g}. For a table give --units 'position=rad', with one unit for each joint between
+  commas{tried} WHY Velocities, inertias and gravity depend on it.
+F433 time_scale error: Gravity and inertia of the same bodies do not fit each other: the stamps
+  seem to be {length:.3g} times as far apart as the samples were, or {share:.0%} of gravity to act
+  DO Correct the unit or the rate of the times (of a table, --rate {rate:.4g}). If they are right,
+  see whether the driver or a counterbalance bears a part of gravity{tried} WHY Velocities are off
+  by as much as the stamps, inertias by twice that.
 F430 spring_not_shown: The torque of {joint} explains {explained:.0%} of its deflection of
   {deflection:.1e} rad, {parameter} = {stiffness:.3g} MEANS These data show no spring DO Take the
   joint out of robot.elastic.joints or improve its encoders WHY A stiffness from a deflection that
@@ -411,6 +428,9 @@ F454 limits_in_degrees: No joint of an arm has such limits: [[{joints} {limits}]
   WHY A motion that is designed by such limits runs into stops.
 F455 base_held: {joints} lets the base float: it is taken as fixed DO Hold the base still, on a
   stand WHY The model has no torques that a base in motion makes.
+F456 masses_in_grams error: The masses of the description add up to {mass:.4g} kg at a reach of
+  {reach:.2g} m MEANS They seem to be in grams DO Write masses in kg, inertias in kg·m² WHY Efforts
+  of a motion to be run, and standard parameters of links, follow from them.
 F470 servo_scale info: No effort was logged: torques scale with the description's masses MEANS If
   all bodies are 10 % heavier, then all torques are 10 % larger; ratios to the stiffness stay as
   they are DO To fix the scale, record a second log with a mass that is known, and name it by
@@ -485,6 +505,8 @@ F606 logs_disagree: The logs disagree, most on {parameter} ([[{logs} {values:.4g
   temperature, tool or wear WHY σ of logs that differ is too small.
 F607 agreement_not_tested info: Too few of the logs determine all parameters to test whether they
   agree WHY The test needs an estimate from each log.
+F608 validation_copied: {share:.0%} of the validation is what was fitted: it validates nothing DO
+  Validate on another motion WHY A model always predicts what was fitted to it.
 F610 effort_not_predicted: {residual:.0%} of the effort of {joint} is not predicted MEANS No factor
   and no zero explains it DO Check whether payload, temperature or delay changed, and whether
   units, signs and parameters belong to this robot WHY The model does not stand for this recording.
@@ -812,7 +834,8 @@ MISREAD = (
     *('effort_sign', 'effort_gain', 'efforts_swapped', 'effort_scale'),
     *('effort_unit', 'effort_unit_of_log', 'effort_magnitudes', 'implausible_inertia'),
     *('gravity_direction', 'gravity_compensated'),
-    *('axis_reversed', 'other_zero', 'joints_exchanged'),
+    *('axis_reversed', 'other_zero', 'joints_exchanged', 'position_unit', 'time_scale'),
+    'velocities_unlike',
 )
 
 

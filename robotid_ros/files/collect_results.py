@@ -18,6 +18,7 @@ from ..core.model.friction import make_terms
 from ..core.model.robot import BaseParameters, unit_label
 from ..core.model.robot_builder import with_friction
 from ..core.parameters.essential import effective_sample_size
+from ..core.pipeline.identification import MAX_COPIED
 from ..core.pipeline.observation import LogSet, RecordingOrChunks, validate, without_delays
 from ..core.pipeline.results import Identification
 from ..core.regression.validation import Validation
@@ -299,7 +300,11 @@ def check_parameters(
     before = verdict_of(results)
     rows = {name: residual_rows(robot, each, before.effort_unit) for name, each in found.items()}
     reasons = prediction_warnings(found[BASE])
-    findings = tuple(dict.fromkeys([*known, *reasons]))
+    facts = recording_facts(recording)
+    fitted = [results.data, *results.data.get('logs', ())]
+    share = _overlap(fitted, facts)
+    copied = [finding('validation_copied', share=share)] if share > MAX_COPIED else []
+    findings = tuple(dict.fromkeys([*known, *copied, *reasons]))
     joints = {joint.joint: joint for joint in before.joints}
     measured = [
         dataclasses.replace(joints.get(row.joint, JointError(row.joint)), measured=row.reported)
@@ -308,7 +313,7 @@ def check_parameters(
     verdict = decide_level(
         measured,
         residual=max((row.reported for row in rows[BASE]), default=math.nan),
-        validated=True,
+        validated=not copied,
         unlimited=before.unlimited,
         effort_unit=before.effort_unit,
         cause=findings.index(reasons[0]) if reasons else None,  # the first one explains it
@@ -320,7 +325,7 @@ def check_parameters(
         validation=rows[BASE],
         torques={'validation': found[BASE]},
         data={
-            **recording_facts(recording),
+            **facts,
             'command': command,
             'base_residual': totals[BASE],
             'consistent_residual': totals.get(STANDARD, math.nan),
@@ -331,6 +336,17 @@ def check_parameters(
         verdict=verdict,
     )
     return CheckedParameters(results, checked, rows)
+
+
+def _overlap(fitted: Sequence[Mapping[str, Any]], facts: Mapping[str, Any]) -> float:
+    """Return the largest share of a recording that is one of those fitted, by hash and times."""
+    start, stop = facts['from'], facts['to']
+    common = [
+        min(stop, each['to']) - max(start, each['from'])
+        for each in fitted
+        if facts['sha256'] and each.get('sha256') == facts['sha256']
+    ]
+    return max(0.0, *common, 0.0) / max(stop - start, 1e-9)
 
 
 def without_delay(recording: AnyRecording, results: Results, stamps: str) -> RecordingOrChunks:

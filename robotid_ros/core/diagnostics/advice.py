@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import Array, column_sizes
+from ..arrays import Array, column_sizes, Mask
 from ..findings import Finding, finding
 from ..model import regressor, Robot
 from ..model.robot import BaseParameters, INERTIAL
@@ -143,17 +143,19 @@ def _other_gravity(robot: Robot, samples: Samples, may_hang: bool) -> Array | No
 SIGN, GAIN, SWAPPED = 'effort_sign', 'effort_gain', 'efforts_swapped'
 SCALE, GRAVITY, DESCRIBED = 'effort_scale', 'gravity_direction', 'the masses of the URDF'
 EFFORT_UNIT, COMPENSATED = 'effort_unit', 'gravity_compensated'
-GEOMETRY = 'axis_reversed', 'other_zero', 'joints_exchanged'
-REVERSED, ZERO, EXCHANGED = GEOMETRY
+GEOMETRY = 'axis_reversed', 'other_zero', 'joints_exchanged', 'position_unit'
+REVERSED, ZERO, EXCHANGED, POSITION_UNIT = GEOMETRY
+TIME = 'time_scale'
 # By how much the squared error has to fall. Signs and columns are either right or not; a gain may
 # stand in for friction or geometry that the model lacks.
 LEAST = {
     SIGN: 1.5, SWAPPED: 2.0, GAIN: 1.3, SCALE: 1.5, EFFORT_UNIT: 1.5, GRAVITY: 1.5,
-    COMPENSATED: 1.5, REVERSED: 1.5, ZERO: 1.25, EXCHANGED: 1.5,
+    COMPENSATED: 1.5, REVERSED: 1.5, ZERO: 1.25, EXCHANGED: 1.5, POSITION_UNIT: 2.0, TIME: 1.25,
 }  # fmt: skip
 # Share by which the squared error of all joints together exceeds that of each alone, from which
 # efforts contradict each other or robots that can exist; what is left otherwise has other causes.
 CONTRADICTION = 0.15
+MOST_ALONE = 0.3  # share of a joint's effort that it may leave alone, by its own rows
 MIN_RESOLVED = 0.5  # share of the contradiction that remedies have to explain
 # A gain that is nearer to 1 is what drives differ by; factors that are searched.
 MIN_DEVIATION, FACTORS = 0.15, np.geomspace(1e-4, 1e4, 65)
@@ -166,6 +168,11 @@ MAX_SCALE = 4.0  # by which masses of a URDF may be off: units are off by more
 RIGHT = -0.5 * np.pi, 0.5 * np.pi, np.pi
 ZEROS, ZERO_STEP = (-0.3, 0.3, *RIGHT), 0.8
 GRAVITY_ROWS, MODEL_ROWS = 500, 1500  # that tell the direction of gravity, and that judge it
+LENGTHS = np.geomspace(1.0 / 16.0, 16.0, 17)  # of stamps over what they should be, that are tried
+# What positions are multiplied by that were read in a wrong unit, of degrees and turns, of mm; how
+# far joints go with the right one, and not with one that is too large [rad or m].
+SIZES = {False: (np.pi / 180.0, 180.0 / np.pi, 2.0 * np.pi), True: (1e-3, 1e3)}
+RANGES = {False: (0.1, 4.0 * np.pi), True: (0.01, 3.0)}
 
 
 class Cause(NamedTuple):
@@ -207,11 +214,14 @@ def find_causes(robot: Robot, base: BaseParameters, samples: Samples, rows: Rows
     contradict = trials.contradiction(efforts) > CONTRADICTION
     if contradict:
         found, efforts = _effort_remedies(robot, trials)
-    if contradict or currents or min(factors) < 0.0:
+    # Wrong units of positions leave much of each joint alone as well.
+    wrong = contradict or trials.alone > MOST_ALONE
+    if wrong or currents or min(factors) < 0.0:
         others = _gravity(robot, samples, found, efforts)
+        others += _times(robot, samples, efforts) if wrong else []
         # An arm that hangs is as likely as a zero that is off by half a turn, and has one remedy.
         least = max((each.gain for each in others), default=0.0) + np.log(AS_GOOD)
-        geometry = _geometry(robot, samples, trials.moving, efforts) if contradict else []
+        geometry = _geometry(robot, samples, trials.moving, efforts) if wrong else []
         others += [each for each in geometry if each.gain > least]
         if others:
             return [max(others, key=lambda each: each.gain)]
@@ -351,6 +361,49 @@ def _gravity(robot: Robot, samples: Samples, found: list[Cause], efforts: Effort
     return remedies
 
 
+def _times(robot: Robot, samples: Samples, efforts: Efforts) -> list[Cause]:
+    """
+    Try stamps that are too far apart, or too close, where that explains more than the `efforts`.
+
+    With stamps k times as long, accelerations are 1/k² of what they were: the same efforts are
+    those of bodies k² times as heavy, on which gravity is 1/k² as strong.
+    """
+    if not robot.gravity.any():
+        return []
+    from scipy.optimize import minimize_scalar
+
+    floating = dataclasses.replace(robot, model=robot.model.copy())
+    floating.model.gravity.linear = np.zeros(3)
+    rows, none = (_sample_rows(each, samples) for each in (robot, floating))
+    recorded, parts = Trials(rows), folds_of(rows)
+
+    def trials(length: float) -> Trials:
+        W = none.W + (rows.W - none.W) / length**2
+        return Trials(dataclasses.replace(rows, W=W), parts=parts, sigma=recorded.sigma)
+
+    same = Efforts.as_recorded(robot.n)
+    left = [trials(length).fitted(same) for length in LENGTHS]
+    best = int(np.argmin(left))
+    if best in (0, len(LENGTHS) // 2, len(LENGTHS) - 1):
+        return []
+    found = minimize_scalar(
+        lambda log: trials(float(np.exp(log))).fitted(same), method='bounded',
+        bounds=np.log(LENGTHS[[best - 1, best + 1]]), options={'xatol': 1e-3},
+    )  # fmt: skip
+    length = float(np.exp(found.x))
+    errors = trials(length).recorded
+    trial = recorded.compare(recorded.recorded, errors)
+    # Where gravity is hidden or huge as well, it is what does not fit; a spring resembles it.
+    others = [trials(length).recorded for length in LENGTHS[[0, -1]]]
+    others += [recorded.errors(efforts), _with_springs(rows, parts)]
+    if not trial.is_better(LEAST[TIME]) or not all(
+        recorded.compare(other, errors).is_better(1.0) for other in others
+    ):
+        return []
+    values = {'length': length, 'share': length**-2.0, 'rate': samples.rate * length}
+    return [_cause(TIME, robot, (), trial, **values)]
+
+
 class _Reading(NamedTuple):
     """Another way to read a recording: its motion, and the efforts of its joints."""
 
@@ -394,9 +447,7 @@ def _geometry(
             break
         trial, reading, errors = max(further, key=lambda each: each[0].gain)
     # A spring looks like weight on another axis.
-    with_springs = np.concatenate([rows.W, _spring_columns(rows.q)], axis=2)
-    springs = Trials(dataclasses.replace(rows, W=with_springs), parts=parts).recorded
-    others = recorded.errors(efforts), springs
+    others = recorded.errors(efforts), _with_springs(rows, parts)
     if not all(recorded.compare(other, errors).is_better(1.0) for other in others):
         return []
     values = dict(reading.values)
@@ -405,6 +456,13 @@ def _geometry(
             if not recorded.compare(left, errors).is_better(1.0):
                 values['instead'] = ' and '.join(robot.joints[j] for j in other.joints)
     return [_cause(reading.name, robot, reading.joints, trial, **values)]
+
+
+def _with_springs(rows: Rows, parts: Mask) -> Array:
+    """Return the squared errors (K, n) that springs at all joints leave on parts (K, N)."""
+    assert rows.q is not None
+    W = np.concatenate([rows.W, _spring_columns(rows.q)], axis=2)
+    return Trials(dataclasses.replace(rows, W=W), parts=parts).recorded
 
 
 def _left(robot: Robot, samples: Samples, sigma: Array, efforts: Efforts | None = None) -> float:
@@ -416,8 +474,19 @@ def _left(robot: Robot, samples: Samples, sigma: Array, efforts: Efforts | None 
 def _readings(
     robot: Robot, samples: Samples, moving: Sequence[int], sigma: Array
 ) -> Iterator[_Reading]:
-    """Yield joints the other way round, from other zeros, and exchanged."""
-    same = Efforts.as_recorded(robot.n)
+    """Yield joints the other way round, in other units, from other zeros, and exchanged."""
+    same, span = Efforts.as_recorded(robot.n), np.ptp(samples.q, axis=0)
+    others = dict[float, list[int]]()
+    for j in moving:
+        least, most = RANGES[bool(robot.prismatic[j])]
+        for size in SIZES[bool(robot.prismatic[j])]:
+            if least < size * span[j] < most and (size > 1.0 or span[j] > most):
+                others.setdefault(size, []).append(j)
+    for size, joints in others.items():
+        for chosen in {(j,) for j in joints} | {tuple(joints)}:
+            factors = np.where(np.isin(np.arange(robot.n), chosen), size, 1.0)
+            scaled = _read_as(same.scaled(factors), samples)
+            yield _Reading(POSITION_UNIT, chosen, scaled, same, {'size': size})
     for j in moving:
         both = same.scaled(_only(robot.n, j, -1.0))
         turned = _read_as(both, samples)

@@ -16,7 +16,7 @@ from ..regression.least_squares import project_out
 from ..regression.observation_system import decimate, Rows
 from ..regression.validation import Validation
 from ..signals.recording import Samples
-from .advice import COMPENSATED, EFFORT_UNIT, find_causes, GEOMETRY, GRAVITY, SWAPPED
+from .advice import COMPENSATED, EFFORT_UNIT, find_causes, GEOMETRY, GRAVITY, SWAPPED, TIME
 from .data_quality import MIN_MOVING_SHARE
 from .plausibility import (
     FittedModel,
@@ -29,7 +29,7 @@ from .stationarity import friction_jump, joint_torques, LARGE_RESIDUAL, stationa
 from .trials import compare, RIDGE, Trial, trial_rows, Trials
 
 # With a wrong gravity or sense, or efforts of other joints, every joint is off, whatever else is.
-EVERYTHING = (COMPENSATED, GRAVITY, SWAPPED, *GEOMETRY)
+EVERYTHING = (COMPENSATED, GRAVITY, SWAPPED, TIME, *GEOMETRY)
 # Relative residual of a joint from which it is looked into, from which it is told without a
 # reason where it follows the motion, and from which it is told anyway.
 NOTEWORTHY, WITHOUT_REASON, LARGE = 0.1, 0.15, 0.3
@@ -70,9 +70,9 @@ def data_warnings(
     fits = all(system.W.shape[2] == count for system in systems) and len(estimate.value) == count
     if not fits or isinstance(robot, ElasticRobot):
         return beyond
-    if unsigned := magnitude_warnings(robot, samples):  # no sign or gain puts them right
-        return [*beyond, *unsigned]
     rows = trial_rows(systems)
+    if unsigned := magnitude_warnings(robot, base, samples, rows):  # no gain puts them right
+        return [*beyond, *unsigned]
     causes = [] if rows is None else find_causes(robot, base, samples, rows)
     measured = None if whole is None else trial_rows(whole.systems)
     if rows and measured and np.sqrt(np.mean(estimate.residual**2)) > LARGE:

@@ -15,7 +15,7 @@ from ..regression.least_squares import scaled_least_squares
 from ..regression.observation_system import Rows
 from ..signals.recording import Samples, STANDSTILL
 from .data_quality import white_noise
-from .trials import inertia_columns
+from .trials import compare, folds_of, inertia_columns
 
 
 class FittedModel(NamedTuple):
@@ -76,6 +76,9 @@ def limit_warnings(robot: Robot, q: Array, margin: float = LIMIT_MARGIN) -> list
 # drives peak at two to three times what they hold.
 PERCENTILE, MAX_LIMIT_RATIO = 99.0, 3.0
 SMALL = 0.03  # least effort over the largest one of what comes down to zero, and not below it
+# By how much the squared error has to fall where signs are added; steps in which these settle;
+# the least effort over the largest one, above which an offset is all that does not change.
+UNSIGNED, SIGN_STEPS, MOST_STEADY = 2.0, 5, 0.8
 # An inertia is absurd when it is, for sure, so many times the largest of the URDF's robot (rotors
 # behind gears do not exceed links by more), or so small a share of that of the joint's own links.
 MAX_INERTIA_RATIO, MIN_INERTIA_SHARE, SURE = 20.0, 0.1, 6.0
@@ -83,14 +86,49 @@ MAX_RESIDUAL = 0.1  # of a joint whose inertia may be taken at its word where it
 POSTURES = 20  # at which inertias are compared
 
 
-def magnitude_warnings(robot: Robot, samples: Samples) -> list[Finding]:
-    """Name the joints where all efforts come down to zero, and not below."""
+def magnitude_warnings(
+    robot: Robot, base: BaseParameters, samples: Samples, rows: Rows | None
+) -> list[Finding]:
+    """Name the joints where all efforts come down to zero and not below, or are magnitudes."""
     moving = np.flatnonzero(samples.moving.any(axis=0))
     least = np.percentile(samples.tau, 100.0 - PERCENTILE, axis=0)
     efforts = np.percentile(np.abs(samples.tau), PERCENTILE, axis=0)
-    if len(moving) < 2 or (np.abs(least) >= SMALL * efforts)[moving].any():
-        return []
-    return [finding('effort_magnitudes', [robot.joints[j] for j in moving])]
+    found = moving[least[moving] >= -SMALL * efforts[moving]]
+    if len(moving) < 2 or len(found) < len(moving) or (least >= SMALL * efforts)[moving].any():
+        # What friction keeps from zero, and one joint of several, has to show by a trial.
+        prior = base.of(robot.prior)
+        found = found[least[found] < MOST_STEADY * efforts[found]]
+        found = [j for j in found.tolist() if rows and _is_magnitude(rows, j, prior)]
+    return [finding('effort_magnitudes', [robot.joints[j] for j in found])] if len(found) else []
+
+
+def _is_magnitude(rows: Rows, joint: int, prior: Array) -> bool:
+    """Tell whether |W χ| fits the efforts of a joint better than W χ, on rows not fitted."""
+    assert rows.dq is not None
+    used = rows.valid[joint]
+    if not used.any():
+        return False
+    W, Y, dq = rows.W[joint][used], rows.Y[joint][used], rows.dq[used, joint]
+    parts = np.array([part[used] for part in folds_of(rows)])
+
+    def fitted(others: Mask, target: Array) -> Array:
+        return scaled_least_squares(W[others], target[others], PREDICTED)
+
+    squares = []
+    for part in parts:
+        # The signs of friction or of the weight, then those that the fit itself gives.
+        tried = [np.abs(Y - W @ fitted(~part, Y))]
+        for start in (dq, W @ prior):
+            signs = np.sign(start)
+            for _ in range(SIGN_STEPS):
+                predicted = W @ fitted(~part, signs * Y)
+                signs = np.sign(predicted)
+            tried.append(np.abs(Y - np.abs(predicted)))
+        kept = [float(each[~part] @ each[~part]) for each in tried]
+        own = tried[1 + int(np.argmin(kept[1:]))]
+        squares.append([np.sum(each[part] ** 2) for each in (tried[0], own, Y)])
+    before, after, powers = np.array(squares).T[:, :, None]
+    return compare(before, after, powers, np.ones(1)).is_better(UNSIGNED)
 
 
 def scale_warnings(

@@ -122,6 +122,15 @@ class Trials:
         # Errors of every trial count in these units, those of effort columns as recorded.
         self.sigma = np.sqrt(self._own_variances(Efforts.as_recorded(self.n)))
 
+    @property
+    def alone(self) -> float:
+        """Return the largest relative residual that a joint alone leaves of its own effort."""
+        own = self.b + np.array(self.moving, dtype=np.intp)
+        power = self._total[self.moving, own, own]
+        count = self._rows.valid[self.moving].sum(axis=1)
+        shares = self.sigma[self.moving] * np.sqrt(count / np.maximum(power, 1e-300))
+        return float(shares.max(initial=0.0))
+
     def _products(self, parts: Mask) -> Array:
         """Return those of [W_j Y_1 … Y_n], (K, n, b + n, b + n)."""
         result = np.zeros((len(parts), self.n, self.b + self.n, self.b + self.n))

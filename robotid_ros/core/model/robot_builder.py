@@ -45,6 +45,9 @@ Terms = tuple[FrictionTerm, ...]
 LARGEST = {'lower': 1e3, 'upper': 1e3, 'velocity': 1e3, 'effort': 1e9}
 # Cables allow a revolute joint of an arm three turns [rad]; none turns ten times a second [rad/s].
 MOST_TURN, MOST_SPEED = 6.0 * math.pi, 20.0 * math.pi
+# Of 490 public descriptions, distances between joints add up to 10 m at most, and masses of those
+# with chains of three turning joints to 250 kg over the cube of their reach: less than water.
+MOST_REACH, LEAST_CHAIN, MOST_DENSITY = 50.0, 3, 1000.0  # [m], joints, [kg/m³]
 UNLIMITED = '1e30'  # larger limits are none: continuous joints get it as revolute ones
 LINK = ' (link)'  # added for a moment to the name of a link that a joint has too
 COUNTS = '/counts'  # behind a name: efforts are the register itself, not amperes or N·m
@@ -111,7 +114,9 @@ def build_robot(urdf: str, settings: RobotSettings) -> Robot:
         for x in movable
         if x not in moving
     }
-    model = _reduce(build_model(root), moving, locked, settings)
+    whole = build_model(root)
+    warnings += _check_units(whole)
+    model = _reduce(whole, moving, locked, settings)
     placeholders = settings.mass == 0.0 and _are_placeholders(root)
     if placeholders or not any(model.inertias[k + 1].mass > 0.0 for k in range(model.nv)):
         what = 'the same placeholder in each link for' if placeholders else 'no'
@@ -393,6 +398,27 @@ def _degrees(chosen: list[ElementTree.Element], limits: Limits) -> tuple[Finding
         and (MOST_TURN < turn < np.inf or MOST_SPEED < speed < np.inf)
     }
     return (finding('limits_in_degrees', beyond, limits=[*beyond.values()]),) if beyond else ()
+
+
+def _check_units(model: pinocchio.Model) -> tuple[Finding, ...]:
+    """Refuse lengths in millimetres, and name masses in grams."""
+    reach, depth = np.zeros((2, model.njoints))
+    for k in range(1, model.njoints):
+        parent = model.parents[k]
+        reach[k] = reach[parent] + np.linalg.norm(model.jointPlacements[k].translation)
+        depth[k] = depth[parent] + 1
+    ends = [float(np.linalg.norm(inertia.lever)) for inertia in model.inertias]
+    longest, mass = float(reach.max()), sum(x.mass for x in model.inertias.tolist()[1:])
+    if longest > MOST_REACH:
+        raise ModelError(
+            f'the origins of the joints add up to {longest:.4g} m, as lengths in millimetres do: '
+            'write the lengths of the robot description in metres'
+        )
+    turning = all('R' in joint.shortname() for joint in model.joints.tolist()[1:])
+    size = float((reach + ends).max())
+    if depth.max() < LEAST_CHAIN or not turning or mass < MOST_DENSITY * size**3:
+        return ()
+    return (finding('masses_in_grams', mass=mass, reach=size),)
 
 
 def _given(settings: RobotSettings, name: str, default: Sized) -> Any:

@@ -17,7 +17,7 @@ from ..diagnostics.data_quality import (
 )
 from ..diagnostics.plausibility import dissipation_warnings, exact_fit_warnings, FittedModel
 from ..excitation.trajectory import Motion
-from ..findings import finding, in_order, select
+from ..findings import Finding, finding, in_order, select
 from ..identification_settings import IdentificationSettings, SIMULATED
 from ..model.base_parameters import base_parameters
 from ..model.robot import ElasticRobot, Robot
@@ -28,12 +28,15 @@ from ..regression.delays import Delays
 from ..regression.estimators import MIXED
 from ..regression.goodness_of_fit import validate_samples, validate_system
 from ..regression.validation import Validation
+from ..signals.invalid_samples import find_copies
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from .choices import choose_model
 from .estimation import check_method, estimate_base_parameters, iterate_friction_load, Progress
-from .observation import longest_log, RecordingOrChunks, validate, without_delays
+from .observation import LogSet, longest_log, RecordingOrChunks, validate, without_delays
 from .results import Identification
+
+MAX_COPIED = 0.1  # share of a validation that what is fitted may hold as well
 
 
 def identify(
@@ -55,6 +58,7 @@ def identify(
     check_method(recording, robot, settings)
     if settings.method == 'both':
         return _by_wls_and_didim(recording, robot, settings, validation, progress)
+    validation, copied = _not_fitted(recording, validation, robot.recorded_joints)
     progress('choosing filters, rows and friction')
     recording, robot, settings, mixed, notes = choose_model(recording, robot, settings)
     progress('preparing signals')
@@ -114,6 +118,7 @@ def identify(
         *identifiability_warnings(described, samples, fit),
         *timing_warnings(plain.system.timing, fit),
         *estimation.remarks,
+        *copied,
     ]
     excited, period = estimation.motions()
     return Identification(
@@ -123,6 +128,24 @@ def identify(
         quality=data_quality(recording, robot, samples, systems, estimate, estimation.delays),
         plain_friction=plain_friction(robot, standard.value, excited, motions, period),
     )  # fmt: skip
+
+
+def _not_fitted(
+    recording: RecordingOrChunks, validation: RecordingOrChunks | None, joints: tuple[str, ...]
+) -> tuple[RecordingOrChunks | None, list[Finding]]:
+    """Return what validates, None where it is a copy of what is fitted, which is noted."""
+    logs = [each.logs if isinstance(each, LogSet) else (each,) for each in (recording, validation)]
+    parts = [
+        [np.column_stack([x.select(joints).position, x.select(joints).effort]) for x in each]
+        for each in logs
+        if all(isinstance(x, Recording) for x in each)
+    ]
+    if len(parts) < len(logs):
+        return validation, []  # one is too long for memory, or there is none
+    share = float(find_copies(np.concatenate(parts[1]), np.concatenate(parts[0])).mean())
+    if share < MAX_COPIED:
+        return validation, []
+    return None, [finding('validation_copied', share=share)]
 
 
 def _by_wls_and_didim(

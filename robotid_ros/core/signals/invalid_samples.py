@@ -5,6 +5,7 @@ from itertools import compress
 import warnings
 
 import numpy as np
+import numpy.typing as npt
 
 from ...exceptions import RecordingError
 from ..arrays import Array, Mask
@@ -85,6 +86,10 @@ def find_usable_samples(recording: Recording, max_gap: float) -> tuple[Mask, lis
     if stale.any():
         notes.append(finding('samples_repeated', count=int(stale.sum())))
         kept[rows[stale]] = False
+    copies = find_copies(np.column_stack([recording.position, recording.effort])[kept])
+    if copies.any():
+        since = float(time[kept][copies][0] - time[0])
+        notes.append(finding('rows_copied', count=int(copies.sum()), since=since))
     return kept, [*notes, *_jumps(recording, kept, max_gap)]
 
 
@@ -154,6 +159,37 @@ def find_repeated(time: Array, position: Array, effort: Array, max_gap: float) -
             jumps = stop < time.size and np.any(moved[stop - 1] > JUMP_FACTOR * usual)
             stale[start:stop] = jumps
     return stale
+
+
+def find_copies(rows: Array, others: Array | None = None) -> Mask:
+    """
+    Find rows (N, m) that are copies of earlier ones, or of other rows (K, m), in every digit.
+
+    So many of them have to follow each other as they do there, while most of them differ: single
+    rows of coarse sensors repeat, and a robot at rest does.
+    """
+    keys = _hashes(rows)
+    known = keys if others is None else _hashes(others)
+    values, first = np.unique(known, return_index=True)
+    place = np.searchsorted(values, keys).clip(max=len(values) - 1)
+    distance = np.arange(len(keys)) - first[place]
+    copied = values[place] == keys
+    if others is None:
+        copied &= distance > 0
+    found = np.zeros(len(keys), dtype=bool)
+    ends = np.flatnonzero((np.diff(distance) != 0) | (np.diff(copied) != 0)) + 1
+    for start, stop in zip([0, *ends], [*ends, len(keys)], strict=True):
+        if copied[start] and stop - start >= MIN_ROWS:
+            found[start:stop] = 2 * len(np.unique(keys[start:stop])) > stop - start
+    return found
+
+
+def _hashes(rows: Array) -> npt.NDArray[np.uint64]:
+    """Return a number of each row (N, m) that only equal rows share, but for chance."""
+    bits = np.ascontiguousarray(rows, dtype=np.float64).view(np.uint64)
+    odd = np.random.default_rng(0).integers(1, 2**63, rows.shape[1], dtype=np.uint64) * 2 + 1
+    mixed = (bits ^ (bits >> np.uint64(32))) * odd
+    return np.asarray((mixed ^ (mixed >> np.uint64(29))).sum(axis=1, dtype=np.uint64))
 
 
 def unwrap_angles(position: Array, joints: Sequence[str]) -> tuple[Array, list[Finding]]:

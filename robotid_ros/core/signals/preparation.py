@@ -21,6 +21,7 @@ from .invalid_samples import (
 )
 from .recording import Recording, Samples, SignalSettings
 from .stamp_correction import sampling_times, SamplingTimes, spread_equal_stamps
+from .velocities import velocity_warnings
 
 MIN_PERIODS = 1.99  # two periods, less the step after the last sample
 TRANSIENT_PERIODS = 1  # periods at the start that may hold the controller's transient
@@ -161,6 +162,8 @@ def resample_uniformly(
         )
     time, effort = recording.time[kept], recording.effort[kept]
     position, jumps = unwrap_angles(recording.position[kept], recording.joints)
+    velocity = None if recording.velocity is None else recording.velocity[kept]
+    notes += velocity_warnings(recording.joints, time, position, velocity)
     if settings.stamps == 'auto':
         times = sampling_times(time, position, _sampling_period(time))
         if times is not None and times.findings:

@@ -8,12 +8,13 @@ import numpy as np
 
 from ...core.findings import Finding, finding, Severity
 from ...core.signals.stamp_correction import MAX_STEP_BACK, MIN_PART_SAMPLES, spread_equal_stamps
+from ...core.signals.velocities import WITHOUT_JUMPS
 from ...exceptions import ConfigurationError, RecordingError
 from .column_names import Selection
 from .column_selection import missing
 from .read_options import ReadOptions
 from .table import ColumnTable
-from .units import canonical, FACTORS, proven_time_unit, STEPS, WITHOUT_JUMPS
+from .units import canonical, FACTORS, proven_time_unit, STEPS
 
 Values = dict[str, np.ndarray]
 # Between two trials, or episodes of a data set [s]: longer than any gap that is interpolated.

@@ -6,6 +6,7 @@ import math
 import numpy as np
 
 from ...core.signals.recording import EFFORT_UNITS, KILOGRAM
+from ...core.signals.velocities import velocity_ratios
 from ...exceptions import ConfigurationError
 
 DEGREE, RPM = math.pi / 180.0, math.pi / 30.0
@@ -69,13 +70,8 @@ _SPELLINGS = {
 ALIASES = {word: unit for unit, words in _SPELLINGS.items() for word in words.split()}
 # Letters that are units only between brackets: in names they are something else.
 BRACKETS_ONLY = ('s', 'm', 'n', 'a', 'min', 'h', 'd', 'v')
-# A velocity that is a multiple of the position's derivative: correlation, tolerance of the
-# factor, share of the slopes that count.
-MIN_CORRELATION, FACTOR_TOLERANCE, WITHOUT_JUMPS = 0.9, 0.1, 0.99
-# Samples over which both are compared where neighbours are too noisy, or polled and repeated.
-SPAN = 5
-# Rows of a long log that are compared, and the parts of it that they are from.
-MANY, PARTS = 100_000, 50
+# Of a factor between velocities and derivatives of positions.
+FACTOR_TOLERANCE = 0.1
 _COMMON = ('s', 'ms', 'us', 'ns')
 # Steps of stamps up to which they count as s, ms, µs: robots are logged at 5 Hz to 5 kHz, shorter
 # ones are of minutes, hours or days.
@@ -149,26 +145,6 @@ def proven_time_unit(time: np.ndarray, position: np.ndarray, velocity: np.ndarra
 
 
 def usual_ratio(time: np.ndarray, position: np.ndarray, other: np.ndarray) -> float:
-    """Return the median ratio of values to the derivatives of positions, (N, n) at times (N,)."""
-    if len(time) > MANY:  # parts of it all over tell as much
-        parts = np.linspace(0, len(time) - MANY // PARTS, PARTS).astype(int)
-        rows = (parts[:, None] + np.arange(MANY // PARTS)).ravel()
-        time, position, other = time[rows], position[rows], other[rows]
-    ratios = np.full(position.shape[1], np.nan)
-    # Differences of neighbours, else over more samples.
-    for span in (1, SPAN):
-        steps = (time[span:] - time[:-span])[:, None]
-        with np.errstate(all='ignore'):
-            slope = (position[span:] - position[:-span]) / steps
-            areas = 0.5 * (other[1:] + other[:-1]) * np.diff(time)[:, None]
-            middle = sum(areas[k : k + len(steps)] for k in range(span)) / steps
-            for k in np.flatnonzero(np.isnan(ratios)):
-                a, b = slope[:, k], middle[:, k]
-                good = np.isfinite(a) & np.isfinite(b) & (steps[:, 0] > 0.0)
-                if good.sum() < 10:
-                    continue
-                # Jumps of the position have no part in its velocity.
-                good &= np.abs(a) <= np.quantile(np.abs(a[good]), WITHOUT_JUMPS)
-                if np.corrcoef(a[good], b[good])[0, 1] > MIN_CORRELATION:
-                    ratios[k] = np.std(b[good]) / np.std(a[good])
+    """Return the median of `velocity_ratios`, NaN where nothing is a derivative."""
+    ratios = velocity_ratios(time, position, other)
     return math.nan if np.isnan(ratios).all() else float(np.nanmedian(ratios))

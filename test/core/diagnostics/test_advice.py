@@ -11,10 +11,12 @@ from robotid_ros.core.diagnostics.advice import (
     EXCHANGED,
     find_causes,
     GAIN,
+    POSITION_UNIT,
     REVERSED,
     SCALE,
     SIGN,
     SWAPPED,
+    TIME,
     ZERO,
 )
 from robotid_ros.core.diagnostics.assumptions import data_warnings
@@ -29,6 +31,7 @@ from robotid_ros.core.findings import render, select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, inverse_dynamics, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
+from robotid_ros.core.model.robot import INERTIAL
 from robotid_ros.core.pipeline.estimation import estimate_base_parameters
 from robotid_ros.core.signals.recording import EFFORT_UNITS, Recording, SignalSettings
 
@@ -120,6 +123,36 @@ def test_joints_whose_positions_and_efforts_are_exchanged_are_named(causes, log,
     (found,) = causes(other)
     assert found.name == EXCHANGED and found.finding.joints == tuple(robot.joints[j] for j in pair)
     assert found.finding.values['after'] < 0.1 * found.finding.values['before']
+
+
+@pytest.mark.parametrize('length', [0.5, 1.5, 2.0, 3.0])
+def test_stamps_of_another_unit_or_rate_are_named_with_their_factor(causes, log, length):
+    (found,) = causes(dataclasses.replace(log, time=length * log.time))
+    assert found.name == TIME and found.finding.joints == ()
+    assert found.finding.values['length'] == pytest.approx(length, rel=0.1)
+    assert found.finding.values['rate'] == pytest.approx(RATE, rel=0.1)
+
+
+def test_a_part_of_gravity_that_the_driver_bears_is_named_with_its_share(
+    causes, log, robot, truth
+):
+    weight = inverse_dynamics(robot, truth, log.position, 0.0 * log.position, 0.0 * log.position)
+    friction = truth.copy()
+    friction[[p.symbol in INERTIAL for p in robot.parameters]] = 0.0
+    weight -= inverse_dynamics(robot, friction, *(0.0 * log.position,) * 3)
+    (found,) = causes(with_efforts(log, log.effort - 0.6 * weight))
+    assert found.name == TIME
+    assert found.finding.values['share'] == pytest.approx(0.4, rel=0.1)
+
+
+@pytest.mark.parametrize('size', [np.pi / 180.0, 2.0 * np.pi])
+@pytest.mark.parametrize('joints', [(1,), (2,), (1, 2)])
+def test_positions_of_joints_in_another_unit_are_named_with_it(causes, log, robot, joints, size):
+    factors = np.where(np.isin(np.arange(3), joints), 1.0 / size, 1.0)
+    (found,) = causes(dataclasses.replace(log, position=factors * log.position))
+    assert found.name == POSITION_UNIT
+    assert found.finding.joints == tuple(robot.joints[j] for j in joints)
+    assert found.finding.values['size'] == pytest.approx(size)
 
 
 @pytest.mark.parametrize('by', [-0.8, 0.3])

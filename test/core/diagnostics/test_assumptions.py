@@ -292,6 +292,19 @@ def test_efforts_without_their_sign_are_told(parts, warnings, robot):
         assert not select(warnings(q, whole), 'effort_magnitudes')
 
 
+@pytest.mark.parametrize('share', [1.0, 10.0])
+def test_magnitudes_that_friction_keeps_from_zero_are_told(parts, warnings, robot, share):
+    q, _, rigid, friction = parts
+    whole = rigid + share * friction
+    (told,) = select(warnings(q, np.abs(whole)), 'effort_magnitudes')
+    assert told.joints == robot.joints
+    for j, joint in enumerate(robot.joints):  # of one drive alone
+        effort = np.where(np.arange(robot.n) == j, np.abs(whole), whole)
+        (told,) = select(warnings(q, effort), 'effort_magnitudes')
+        assert told.joints == (joint,)
+    assert not select(warnings(q, whole), 'effort_magnitudes')
+
+
 @pytest.mark.parametrize('gravity', [(-9.81, 0.0, 0.0), (0.0, 0.0, 0.0)])
 def test_a_wall_is_told_where_gravity_seemed_to_be_compensated(
     parts, warnings, robot, truth, gravity

@@ -5,9 +5,10 @@ import pytest
 
 from robotid_ros.core.findings import select, Severity
 from robotid_ros.core.signals.recording import EFFORT_UNITS
+from robotid_ros.core.signals.velocities import MANY
 from robotid_ros.exceptions import ConfigurationError, RecordingError
 from robotid_ros.files.formats.read_options import parse_assignments
-from robotid_ros.files.formats.units import factors, MANY, usual_ratio
+from robotid_ros.files.formats.units import factors, usual_ratio
 
 from .tables import DQ, Q, read, TAU, TIME, urdf
 
