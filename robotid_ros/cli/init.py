@@ -134,8 +134,8 @@ def run(args: argparse.Namespace) -> Outcome:
         description = repaired
     meshes = folders or mesh_folders(source.absolute())
     setup = set_up_robot(description, args.joints, tip, mesh_folders=meshes, facts=known)
-    if heavy := select(setup.robot.warnings, 'masses_in_grams'):
-        raise ModelError(render(heavy[0]))
+    if wrong := select(setup.robot.warnings, 'masses_in_grams', 'inertias_in_other_unit'):
+        raise ModelError(render(wrong[0]))
     progress.step(PERIOD)
     setup = choose_period(setup, progress.share)
     if copied:

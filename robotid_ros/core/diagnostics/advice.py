@@ -1,6 +1,6 @@
 """What is wrong with efforts, zeros and names of joints: what leaves less when put right."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import dataclasses
 from functools import cache
 from itertools import combinations, product
@@ -374,27 +374,34 @@ def _times(robot: Robot, samples: Samples, efforts: Efforts) -> list[Cause]:
 
     floating = dataclasses.replace(robot, model=robot.model.copy())
     floating.model.gravity.linear = np.zeros(3)
-    rows, none = (_sample_rows(each, samples) for each in (robot, floating))
-    recorded, parts = Trials(rows), folds_of(rows)
-
-    def trials(length: float) -> Trials:
-        W = none.W + (rows.W - none.W) / length**2
-        return Trials(dataclasses.replace(rows, W=W), parts=parts, sigma=recorded.sigma)
-
     same = Efforts.as_recorded(robot.n)
-    left = [trials(length).fitted(same) for length in LENGTHS]
-    best = int(np.argmin(left))
+
+    def reader(most: int) -> tuple[Rows, Callable[[float], Trials]]:
+        """Return not many more rows than `most`, and what gives their trials by the length."""
+        rows, none = (_sample_rows(each, samples, most) for each in (robot, floating))
+        sigma, parts = Trials(rows).sigma, folds_of(rows)
+
+        def trials(length: float) -> Trials:
+            W = none.W + (rows.W - none.W) / length**2
+            return Trials(dataclasses.replace(rows, W=W), parts=parts, sigma=sigma)
+
+        return rows, trials
+
+    _, few = reader(GRAVITY_ROWS)
+    best = int(np.argmin([few(length).fitted(same) for length in LENGTHS]))
     if best in (0, len(LENGTHS) // 2, len(LENGTHS) - 1):
         return []
     found = minimize_scalar(
-        lambda log: trials(float(np.exp(log))).fitted(same), method='bounded',
+        lambda log: few(np.exp(log)).fitted(same), method='bounded',
         bounds=np.log(LENGTHS[[best - 1, best + 1]]), options={'xatol': 1e-3},
     )  # fmt: skip
     length = float(np.exp(found.x))
+    rows, trials = reader(MODEL_ROWS)
+    recorded, parts = Trials(rows), folds_of(rows)
     errors = trials(length).recorded
     trial = recorded.compare(recorded.recorded, errors)
     # Where gravity is hidden or huge as well, it is what does not fit; a spring resembles it.
-    others = [trials(length).recorded for length in LENGTHS[[0, -1]]]
+    others = [trials(end).recorded for end in LENGTHS[[0, -1]]]
     others += [recorded.errors(efforts), _with_springs(rows, parts)]
     if not trial.is_better(LEAST[TIME]) or not all(
         recorded.compare(other, errors).is_better(1.0) for other in others

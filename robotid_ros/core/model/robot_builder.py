@@ -47,7 +47,8 @@ LARGEST = {'lower': 1e3, 'upper': 1e3, 'velocity': 1e3, 'effort': 1e9}
 MOST_TURN, MOST_SPEED = 6.0 * math.pi, 20.0 * math.pi
 # Of 490 public descriptions, distances between joints add up to 10 m at most, and masses of those
 # with chains of three turning joints to 250 kg over the cube of their reach: less than water.
-MOST_REACH, LEAST_CHAIN, MOST_DENSITY = 50.0, 3, 1000.0  # [m], joints, [kg/m³]
+# No body's radius of gyration is as large as the smallest link's in kg·mm² would be.
+MOST_REACH, LEAST_CHAIN, MOST_DENSITY, MOST_RADIUS = 50.0, 3, 1e3, 10.0  # [m], -, [kg/m³], [m]
 UNLIMITED = '1e30'  # larger limits are none: continuous joints get it as revolute ones
 LINK = ' (link)'  # added for a moment to the name of a link that a joint has too
 COUNTS = '/counts'  # behind a name: efforts are the register itself, not amperes or N·m
@@ -401,21 +402,24 @@ def _degrees(chosen: list[ElementTree.Element], limits: Limits) -> tuple[Finding
 
 
 def _check_units(model: pinocchio.Model) -> tuple[Finding, ...]:
-    """Refuse lengths in millimetres, and name masses in grams."""
+    """Refuse lengths that are not in metres; name masses or inertias in other units."""
     reach, depth = np.zeros((2, model.njoints))
     for k in range(1, model.njoints):
         parent = model.parents[k]
         reach[k] = reach[parent] + np.linalg.norm(model.jointPlacements[k].translation)
         depth[k] = depth[parent] + 1
-    ends = [float(np.linalg.norm(inertia.lever)) for inertia in model.inertias]
-    longest, mass = float(reach.max()), sum(x.mass for x in model.inertias.tolist()[1:])
-    if longest > MOST_REACH:
+    if (longest := float(reach.max())) > MOST_REACH:
         raise ModelError(
-            f'the origins of the joints add up to {longest:.4g} m, as lengths in millimetres do: '
-            'write the lengths of the robot description in metres'
+            f'the origins of the joints add up to {longest:.4g} m, as those of no arm do: write '
+            'the lengths of the robot description in metres (not in millimetres)'
         )
+    bodies = [body for body in model.inertias.tolist()[1:] if body.mass > 0.0]
+    radii = [math.sqrt(0.5 * max(np.trace(x.inertia), 0.0) / x.mass) for x in bodies]
+    if bodies and (radius := float(np.median(radii))) > MOST_RADIUS:
+        return (finding('inertias_in_other_unit', radius=radius),)
+    size = float((reach + [np.linalg.norm(x.lever) for x in model.inertias]).max())
+    mass = sum(body.mass for body in bodies)
     turning = all('R' in joint.shortname() for joint in model.joints.tolist()[1:])
-    size = float((reach + ends).max())
     if depth.max() < LEAST_CHAIN or not turning or mass < MOST_DENSITY * size**3:
         return ()
     return (finding('masses_in_grams', mass=mass, reach=size),)

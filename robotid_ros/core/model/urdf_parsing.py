@@ -66,6 +66,9 @@ def link_at(joint: ElementTree.Element, end: str, key: str = 'link') -> str:
     return '' if element is None else element.get(key, '')
 
 
+MOST_ANGLE = 2.1 * math.pi  # of an origin: beyond a turn, it is in degrees [rad]
+
+
 def parse_urdf(urdf: str) -> ElementTree.Element:
     """Parse a URDF; a ModelError where it is none, or with text where numbers must be."""
     if not urdf.strip():
@@ -106,8 +109,10 @@ def parse_urdf(urdf: str) -> ElementTree.Element:
                 values = [math.nan]
             count, mass = 3 if key in ('xyz', 'rpy') else 1, element.tag == 'mass'
             known = len(values) == count and all(map(math.isfinite, values))
-            if not known or (mass and values[0] < 0.0):
+            turns = key == 'rpy' and known and max(map(abs, values)) > MOST_ANGLE
+            if not known or turns or (mass and values[0] < 0.0):
                 what = 'three numbers' if count == 3 else 'a number'
+                what += ' in radians' if turns else ''
                 raise ModelError(
                     f'{key} of the <{element.tag}> of {owner.tag} {owner.get("name", "")[:80]} is '
                     f"'{text[:80]}' in the robot description: it must be "

@@ -1,6 +1,7 @@
 """From a file of columns to joint states: its reader, joints by name, SI, stamps in ns."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 import itertools
 import math
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 from ...core.findings import Finding, finding, Severity
 from ...core.setup.joint_choice import JointTree
 from ...core.signals.invalid_samples import refuse_derived_efforts
+from ...core.signals.recording import range_of_positions
 from ...core.signals.velocities import WITHOUT_JUMPS
 from ...exceptions import RecordingError
 from ..atomic import file_errors, open_regular
@@ -60,6 +62,8 @@ BEYOND_LIMIT, INSIDE_LIMIT = 2.0, 1.1
 # Rows of a damaged beginning or end: this share at most, so many times as far from the middle as
 # all others reach.
 STRAYS, FAR = 0.01, 10.0
+# A joint that turns between these in degrees may have been logged in rad, unlike others.
+FEW_DEGREES = 0.2, 6.0
 # Between these, the largest position of a log may be of a range that is scaled to ±100.
 NORMALISED = 90.0, 100.0
 # The table that was read last, by what it was read from.
@@ -183,7 +187,7 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
             proven.append(assumed.at(Severity.WARNING))
     if said or (np.nanmax(shares, axis=0, initial=0.0) > BEYOND_LIMIT).any():
         positions = patterns['position'], values['position']
-        units['position'], told = _unit_of_positions(said, *positions, shares)
+        units['position'], told = _unit_of_positions(said, *positions, shares, prismatic)
         proven += told
     if COMMAND in values and not said:
         largest = max(float(np.nanmax(np.abs(values[q]))) for q in ('position', COMMAND))
@@ -292,7 +296,7 @@ def _calibrate(
 
 
 def _unit_of_positions(
-    said: str, name: str, position: np.ndarray, shares: np.ndarray
+    said: str, name: str, position: np.ndarray, shares: np.ndarray, prismatic: np.ndarray
 ) -> tuple[str, list[Finding]]:
     """Return the unit of positions (N, n), as `said` or by the limits, '' if none, and notes."""
     for unit in said.split(','):
@@ -307,7 +311,13 @@ def _unit_of_positions(
     in_degrees = (np.nanmax(shares, axis=0, initial=0.0) * DEGREE < INSIDE_LIMIT).all()
     if in_degrees and 'motor' not in words_of(name):
         why = 'they exceed the limits of the robot description in rad'
-        return 'deg', [finding('unit_assumed', quantity='position', unit='deg', reason=why)]
+        assumed = finding('unit_assumed', quantity='position', unit='deg', reason=why)
+        span = np.subtract(*range_of_positions(position[:, ~prismatic])[::-1])
+        if odd := np.count_nonzero((span > FEW_DEGREES[0]) & (span < FEW_DEGREES[1])):
+            why += f' (but {odd} would turn by less than {FEW_DEGREES[1]:g}°, as if in rad)'
+            values = {**assumed.values, 'reason': why}
+            assumed = replace(assumed, values=values, severity=Severity.WARNING)
+        return 'deg', [assumed]
     # Single wrong values are no unit.
     usual = np.quantile(np.nan_to_num(shares), WITHOUT_JUMPS, axis=0)
     if in_degrees or (usual > BEYOND_LIMIT).any():

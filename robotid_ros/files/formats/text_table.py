@@ -28,6 +28,7 @@ HEAD, ROWS = 200, 20_000
 # Share of a row that has to be values, at least and over that of the rows far below: half of what
 # devices tell of each of their signals is numbers, too.
 LEAST, BESIDE = 0.5, 0.75
+MINUS = '\u2212'  # that documents have for a hyphen before numbers
 _GZIP = b'\x1f\x8b'
 # What Python takes for a number, but thousands with signs between them.
 _DIGITS = r'\d(?:_?\d)*'
@@ -64,7 +65,8 @@ def read_text_table(path: Path) -> ColumnTable:
     encoding = 'utf-16' if start[:2] in (b'\xff\xfe', b'\xfe\xff') else 'utf-8-sig'
     if encoding == 'utf-8-sig' and '\ufffd' in start.decode(errors='replace'):
         encoding = 'cp1252'
-    lines = [*io.StringIO(start.decode(encoding, errors='replace'), newline='')]
+    start_text = start.decode(encoding, errors='replace').replace(MINUS, '-')
+    lines = [*io.StringIO(start_text, newline='')]
     # The delimiter that leaves most numbers.
     form, most, known = None, -1.0, dict[str, bool]()
     rows, above = list[list[str]](), list[list[str]]()
@@ -182,7 +184,7 @@ def _lines(path: Path, encoding: str, form: _Form | None = None) -> Iterator[str
             return
         for line in itertools.islice(lines, form.first, None):
             if line.strip() and line[0] not in '#%' and form.words in line:
-                yield line
+                yield line.replace(MINUS, '-')
 
 
 def _read(

@@ -169,6 +169,15 @@ def test_degrees_beyond_the_limits_are_found_and_told():
     np.testing.assert_array_equal(raw.position, np.degrees(Q))
 
 
+def test_a_joint_in_rad_among_others_in_degrees_is_doubted():
+    for position, severity in (
+        (np.degrees(Q), Severity.INFO),
+        (Q * [57.3, 1.0], Severity.WARNING),
+    ):
+        (unit,) = select(read(q_=position).notes, 'unit_assumed')
+        assert unit.severity == severity
+
+
 def test_degrees_leave_prismatic_joints_alone():
     given = {'urdf': urdf('a', 'b', kinds=('revolute', 'prismatic'))}
     found = read(given | {'units': (('position', 'deg'),)}, q_=Q * [180 / np.pi, 1.0])
