@@ -98,7 +98,8 @@ def magnitude_warnings(
         # What friction keeps from zero, and one joint of several, has to show by a trial.
         prior = base.of(robot.prior)
         found = found[least[found] < MOST_STEADY * efforts[found]]
-        found = [j for j in found.tolist() if rows and _is_magnitude(rows, j, prior)]
+        shown = [bool(rows and _is_magnitude(rows, j, prior)) for j in found.tolist()]
+        found = found[shown]
     return [finding('effort_magnitudes', [robot.joints[j] for j in found])] if len(found) else []
 
 

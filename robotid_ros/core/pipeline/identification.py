@@ -135,14 +135,14 @@ def _not_fitted(
 ) -> tuple[RecordingOrChunks | None, list[Finding]]:
     """Return what validates, None where it is a copy of what is fitted, which is noted."""
     logs = [each.logs if isinstance(each, LogSet) else (each,) for each in (recording, validation)]
-    parts = [
-        [np.column_stack([x.select(joints).position, x.select(joints).effort]) for x in each]
-        for each in logs
-        if all(isinstance(x, Recording) for x in each)
-    ]
-    if len(parts) < len(logs):
-        return validation, []  # one is too long for memory, or there is none
-    share = float(find_copies(np.concatenate(parts[1]), np.concatenate(parts[0])).mean())
+    parts = list[Array]()
+    for each in logs:
+        own = [x.select(joints) for x in each if isinstance(x, Recording)]
+        if len(own) < len(each):
+            return validation, []  # it is too long for memory, or there is none
+        rows = [np.column_stack([x.position, x.effort]) for x in own]
+        parts.append(np.concatenate(rows))
+    share = float(find_copies(parts[1], parts[0]).mean())
     if share < MAX_COPIED:
         return validation, []
     return None, [finding('validation_copied', share=share)]
