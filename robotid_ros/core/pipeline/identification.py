@@ -137,9 +137,9 @@ def _not_fitted(
     logs = [each.logs if isinstance(each, LogSet) else (each,) for each in (recording, validation)]
     parts = list[Array]()
     for each in logs:
-        own = [x.select(joints) for x in each if isinstance(x, Recording)]
+        own = [x.select(joints) for x in each if isinstance(x, Recording) and x.size]
         if len(own) < len(each):
-            return validation, []  # it is too long for memory, or there is none
+            return validation, []  # it is too long for memory, or there is nothing
         rows = [np.column_stack([x.position, x.effort]) for x in own]
         parts.append(np.concatenate(rows))
     share = float(find_copies(parts[1], parts[0]).mean())
