@@ -127,7 +127,9 @@ def judge(identification: Identification) -> Verdict:
         # The folds include rows at rest, where friction has no model.
         worse = chosen.joint_residuals / np.maximum(found.fitted.relative_residual, 1e-300)
         held_out = np.fmax(fit, _remainder(raw[0] * worse, noise))
-    if found.validation is not None:
+    # What was fitted validates nothing.
+    validated = found.validation is not None and not select(found.findings, 'validation_copied')
+    if found.validation is not None and validated:
         raw.append(_moving(found.validation))
         measured = without_noise(found.validation, band)[0]
         told = np.isfinite(measured) & ~(parameters > THRESHOLDS['determined'])
@@ -139,7 +141,7 @@ def judge(identification: Identification) -> Verdict:
         [JointError(joint, *map(float, values)) for joint, *values in rows],
         found.findings,
         residual=float(np.nanmax(raw, initial=0.0)),
-        validated=found.validation is not None,
+        validated=validated,
         unlimited=unlimited,
         effort_unit=str(units[0].values['unit']) if units else '',
         cause=found.findings.index(units[0]) if units else None,

@@ -58,7 +58,7 @@ def identify(
     check_method(recording, robot, settings)
     if settings.method == 'both':
         return _by_wls_and_didim(recording, robot, settings, validation, progress)
-    validation, copied = _not_fitted(recording, validation, robot.recorded_joints)
+    copied = _copied(recording, validation, robot.recorded_joints)
     progress('choosing filters, rows and friction')
     recording, robot, settings, mixed, notes = choose_model(recording, robot, settings)
     progress('preparing signals')
@@ -130,22 +130,20 @@ def identify(
     )  # fmt: skip
 
 
-def _not_fitted(
+def _copied(
     recording: RecordingOrChunks, validation: RecordingOrChunks | None, joints: tuple[str, ...]
-) -> tuple[RecordingOrChunks | None, list[Finding]]:
-    """Return what validates, None where it is a copy of what is fitted, which is noted."""
+) -> list[Finding]:
+    """Note that a validation is a copy of what is fitted."""
     logs = [each.logs if isinstance(each, LogSet) else (each,) for each in (recording, validation)]
     parts = list[Array]()
     for each in logs:
         own = [x.select(joints) for x in each if isinstance(x, Recording) and x.size]
         if len(own) < len(each):
-            return validation, []  # it is too long for memory, or there is nothing
+            return []  # it is too long for memory, or there is nothing
         rows = [np.column_stack([x.position, x.effort]) for x in own]
         parts.append(np.concatenate(rows))
     share = float(find_copies(parts[1], parts[0]).mean())
-    if share < MAX_COPIED:
-        return validation, []
-    return None, [finding('validation_copied', share=share)]
+    return [finding('validation_copied', share=share)] if share > MAX_COPIED else []
 
 
 def _by_wls_and_didim(

@@ -52,7 +52,7 @@ def test_a_log_that_was_pasted_twice_does_not_validate_itself():
     fitted = identify(half, arm(), SETTINGS, copy)
     (told,) = select(fitted.findings, 'validation_copied')
     assert told.values['share'] == pytest.approx(1.0, abs=0.01)
-    assert fitted.validation is None and not judge(fitted).validated
+    assert not judge(fitted).validated
     right = identify(half, arm(), SETTINGS, other)
     assert judge(right).validated and not select(
         right.findings, 'validation_copied', 'rows_copied'
