@@ -141,9 +141,13 @@ def log_findings(logger: RcutilsLogger, findings: Iterable[Finding]) -> None:
 
 
 def trajectory_message(
-    points: Waypoints, header: Header | None = None, first: float = 0.0
+    points: Waypoints, header: Header | None = None, first: float = 0.0, ahead: float = 0.0
 ) -> JointTrajectory:
-    """Return points from a time [s] on as a message; without a header they have to end at rest."""
+    """
+    Return points from a time [s] on as a message; without a header they have to end at rest.
+
+    The header's stamp is so much `ahead` of their time 0 [s].
+    """
     # A controller that commands no efforts refuses points that have some.
     tau = np.empty((len(points.time), 0)) if points.tau is None else points.tau
     # Where velocities alone shape the motion, accelerations would shape it otherwise.
@@ -158,7 +162,7 @@ def trajectory_message(
             velocities=dq,
             accelerations=ddq,
             effort=tau,
-            time_from_start=duration_message(time),
+            time_from_start=duration_message(max(0.0, time - ahead)),
         )
         for time, q, dq, ddq, tau in zip(*rows, strict=True)
         if time >= first - 1e-9

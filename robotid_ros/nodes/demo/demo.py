@@ -270,16 +270,17 @@ class Demo(contextlib.ExitStack):
                 done = client.value('excitation', 'state') == 'done'
                 return done and len(client.verifications) > count
 
+            found = {'feedforward.results': str(self.folder.absolute())}
+            given = {**found, 'feedforward.largest_slowdown': 4.0, **patient}
             try:
                 for service in self._verifications:
                     verified = functools.partial(is_verified, len(client.verifications))
                     client.call(service)
+                    if RELAY not in self._processes.running:  # it gets ready meanwhile
+                        self._processes.start(RELAY, given)
                     wait(verified, VERIFICATIONS[service])
                 if self._verifications:
                     show(WORKING_STAGE, 'the model at work, through the node feedforward')
-                    found = {'feedforward.results': str(self.folder.absolute())}
-                    given = {**found, 'feedforward.largest_slowdown': 4.0, **patient}
-                    self._processes.start(RELAY, given)
                     relay = Client(node, robot, settings.controller)
                     relay.wait_ready()
                     self.at_work = work(relay, robot, carries=carries)

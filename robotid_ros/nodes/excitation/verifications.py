@@ -1,11 +1,12 @@
 """Verifies on the robot what was identified; what came of it is on a topic and in files."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 import dataclasses
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -61,6 +62,7 @@ class Verifications:
 
     def __init__(self, node: ConfiguredNode):
         self._node, self._newest_results = node, ''
+        self._present: PresentRun | None = None
         self._publisher = node.create_publisher(DiagnosticArray, '~/verification', LATCHED)
         node.create_subscription(DiagnosticStatus, 'identification/state', self._on_state, LATCHED)
 
@@ -75,8 +77,10 @@ class Verifications:
         found = record.read_verification(model.folder / record.VERIFICATION)
         if found is None or found.results != model.results.created:
             found = record.Verification(model.results.created)
-        with closing(VerificationSession(context, model, motion, configuration)) as session:
+        given = context, model, motion, configuration, self._present
+        with closing(VerificationSession(*given)) as session:
             found, sentence = KINDS[kind](session, found)
+            self._present = session.present
             found = dataclasses.replace(
                 found,
                 created=datetime.now(timezone.utc).isoformat(timespec='seconds'),
@@ -99,6 +103,14 @@ class Verifications:
             self._newest_results = values.get('folder', '')
 
 
+class PresentRun(NamedTuple):
+    """A motion as it was run, and the controller's parameters meanwhile."""
+
+    motion: str  # its hash
+    values: str
+    log: motion_log.MotionLog
+
+
 class VerificationSession(Session):
     """Moves a robot as it is or as identified; each `verify_…` adds to what is verified."""
 
@@ -108,7 +120,9 @@ class VerificationSession(Session):
         model: VerifiedModel,
         motion: Trajectory,
         configuration: Configuration,
+        present: PresentRun | None = None,
     ):
+        self.present = present  # what was run last with the gains in place
         self._model, self._motion = model, motion
         self._identification = configuration.identification
         self._verification = configuration.excitation.verification
@@ -118,7 +132,7 @@ class VerificationSession(Session):
     def verify_motion(self, found: record.Verification) -> tuple[record.Verification, str]:
         """Run the motion without and with feed-forward, where the controller takes it."""
         self.check_motion(self._points)
-        log = self._run_logged('running the motion as it is', self._points)
+        log = self._run_present('running the motion as it is')
         of = log, self.description.rate, self._points, self._model, self._identification
         before, efforts, points = self.in_worker(motion_log.read_present_run, *of)
         found = dataclasses.replace(found, efforts=efforts, tracking=(), reason='')
@@ -157,9 +171,16 @@ class VerificationSession(Session):
         for points in (self._points, *growing):
             self.check_motion(points)
         what = 'running the motion with the present gains'
-        log = self._run_logged(what, self._points)
+        known = self.present
+        if known is None or known[:2] != (self._motion.hash, repr(description.values)):
+            log, what = self._run_present(what), f'{what} again'
+        else:
+            log = known.log
         of = log, description, self._points, model, wanted
-        before, proposal = self.in_worker(motion_log.propose_after_run, *of)
+        # It moves while gains are looked for.
+        looking = ThreadPoolExecutor(1).submit(self.in_worker, motion_log.propose_after_run, *of)
+        before = self._track(what, self._points)
+        first, proposal = looking.result()
         old, new = (
             {joint: {name: getattr(g, name) for name in NAMES} for joint, g in gains.items()}
             for gains in (proposal.old, proposal.new)
@@ -168,7 +189,7 @@ class VerificationSession(Session):
         if not proposal.better and (proposal.why or not wanted.although_not_better):
             trial = record.GainTrial(False, proposal_sentence(proposal), old, new)
             return dataclasses.replace(found, gains=trial, series=series), trial.sentence
-        present = [before, self._track(f'{what} again', self._points)]
+        present = [first, before]
         self._write_gains(record.GAINS_BEFORE, old, 'before a trial of others')
         parameters = gain_parameters(proposal.old), gain_parameters(proposal.new)
         self.gains.expect(parameters[1])
@@ -249,6 +270,12 @@ class VerificationSession(Session):
 
     def _track(self, what: str, points: Waypoints) -> Tracking:
         return self._run_logged(what, points).tracking()
+
+    def _run_present(self, what: str) -> motion_log.MotionLog:
+        """Run the motion with the gains in place, and remember it."""
+        log = self._run_logged(what, self._points)
+        self.present = PresentRun(self._motion.hash, repr(self.description.values), log)
+        return log
 
     def _run_logged(self, what: str, points: Waypoints) -> motion_log.MotionLog:
         """Run the motion between its rests."""

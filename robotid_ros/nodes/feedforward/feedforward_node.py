@@ -11,6 +11,7 @@ goal runs, the node cancels it; should the node die, its guardian does.
 from collections.abc import Callable
 import contextlib
 from functools import partial
+import os
 import threading
 import time
 from typing import Any
@@ -42,17 +43,19 @@ from .model_node import ModelNode, RETRY_PERIOD
 
 WATCH_PERIOD = 0.05  # of signs of life for the guardian, and looks at states [s]
 NO_GUARDIAN = 'the guardian is being started again: try again in a moment'
+NO_NUMBER = 'the goal holds a value that is not a number'
 TAKEN = 'a newer goal has taken its place'
 # How long a controller may take to end a goal that was cancelled [s]: then it is gone. One that a
 # newer goal has replaced ends with that one before ros2_controllers 4.41: it is ended here.
 ENDING_TIME = 2.0
 USUAL_RATE = 500.0  # of its updates where the controller does not say [Hz]
+OWN = os.urandom(8)  # with which the ids of this node's goals begin
 AT_REST = 1e-6  # speed of a reference that is held [rad/s or m/s]
 Result = FollowJointTrajectory.Result
 
 
 def read_goal(
-    trajectory: Any, robot: Robot, now: Callable[[], tuple[Array, Array]]
+    trajectory: Any, robot: Robot, now: Callable[[], tuple[Array, Array]], ahead: float = 0.0
 ) -> tuple[Waypoints, float]:
     """
     Read a trajectory as a controller does.
@@ -61,9 +64,10 @@ def read_goal(
     rest, and becomes a point of its own, whose effort the controller would make up otherwise. In
     motion it is another one when the goal arrives: the controller has to find it itself.
 
-    `now` gives positions and velocities (n,) of the reference. Returns the waypoints, in the
-    order of the robot's joints, and the time from which they can be sent [s]. A trajectory that
-    efforts cannot be added to is a TrajectoryError, which says what would be one.
+    `now` gives positions and velocities (n,) of the reference, and its stamp is so much `ahead`
+    [s]. Returns the waypoints, in the order of the robot's joints, from now on, and the time from
+    which they can be sent [s]. A trajectory that efforts cannot be added to is a TrajectoryError,
+    which says what would be one.
     """
     names, points, joints = list(trajectory.joint_names), trajectory.points, robot.joints
     if sorted(names) != sorted(joints):
@@ -74,7 +78,9 @@ def read_goal(
     if not points:
         raise TrajectoryError('the goal has no points')
     order = [names.index(joint) for joint in joints]
-    with_accelerations = all(len(point.accelerations) for point in points)
+    with_accelerations = len(points[0].accelerations) > 0
+    if any((len(point.accelerations) > 0) != with_accelerations for point in points):
+        raise TrajectoryError('some points of the goal have accelerations: give all of them some')
     stamps = (point.time_from_start for point in points)
     time = np.array([stamp.sec + stamp.nanosec * 1e-9 for stamp in stamps])
     motion = np.zeros((3, len(time), robot.n))  # positions, velocities, accelerations
@@ -87,22 +93,28 @@ def read_goal(
                 'motion, let the planner fill in positions and velocities'
             )
         values[:] = np.array(rows, dtype=float)[:, order]
-    first = 0.0
+    if time[0] < 0.0 or time[-1] == 0.0 or (np.diff(time) <= 0.0).any():
+        raise TrajectoryError('the times of the goal do not increase from 0')
+    first, time = ahead, time + ahead
     if time[0] > 0.0:
         q, dq = now()
-        first = float(time[0]) if np.abs(dq).max() > AT_REST else 0.0
+        first = float(time[0]) if np.abs(dq).max() > AT_REST else ahead
         # A controller counts joints without limits from the turn that is nearest to the goal.
         turns = np.round((motion[0, 0] - q) / (2.0 * np.pi))
         endless = ~np.isfinite(robot.limits.upper - robot.limits.lower) & ~robot.prismatic
         begin = q + np.where(endless, 2.0 * np.pi * turns, 0.0)
         time = np.insert(time, 0, 0.0)
         motion = np.insert(motion, 0, [begin, dq, np.zeros(robot.n)], axis=1)
-    if not (np.isfinite(time).all() and np.isfinite(motion).all()):
-        raise TrajectoryError('the goal holds a value that is not a number')
-    if len(time) < 2 or time[0] < 0.0 or (np.diff(time) <= 0.0).any():
-        raise TrajectoryError('the times of the goal do not increase from 0')
+    if not np.isfinite(motion).all():
+        raise TrajectoryError(NO_NUMBER)
     kind = Waypoints if with_accelerations else CubicWaypoints
     return kind(tuple(joints), time, *motion), first
+
+
+def is_finite(trajectory: Any) -> bool:
+    """Whether all values of a trajectory are numbers."""
+    fields = ('positions', 'velocities', 'accelerations', 'effort')
+    return all(np.isfinite(getattr(p, name)).all() for p in trajectory.points for name in fields)
 
 
 class Running:
@@ -110,7 +122,7 @@ class Running:
 
     def __init__(self, n: int):
         # Its id at the controller: rclpy tells the client's only once it has accepted the goal.
-        self.goal_id = uuid.uuid4()
+        self.goal_id = uuid.UUID(bytes=OWN + os.urandom(8))
         self.points: Waypoints | None = None
         self.given: ServerGoalHandle | None = None  # the client's goal
         self.answer: Future | None = None  # of the controller, whether it accepts; None: not sent
@@ -168,7 +180,6 @@ class FeedForward(ModelNode):
         # The effort that it holds ahead of its feedback after goals that have succeeded, or were
         # cancelled: that of the last point. None after a goal of another client.
         self._held_effort: Array | None = None
-        self._own_goals: set[bytes] = set()
         self._taking = threading.Lock()
         self._newest_state: Any = None
         self._heard = -np.inf
@@ -274,8 +285,10 @@ class FeedForward(ModelNode):
     def _add_efforts(self, running: Running, goal: FollowJointTrajectory.Goal) -> None:
         if self.get_parameter('feedforward.enabled').value:
             given = goal.trajectory
-            running.points, first = self._with_efforts(given)
-            goal.trajectory = trajectory_message(running.points, given.header, first)
+            running.points, *first = self._with_efforts(given)
+            goal.trajectory = trajectory_message(running.points, given.header, *first)
+        elif not is_finite(goal.trajectory):
+            raise TrajectoryError(NO_NUMBER)
 
     def _send(self, running: Running, goal: FollowJointTrajectory.Goal) -> None:
         """Send a goal that is ready, once the guardian knows it."""
@@ -287,7 +300,6 @@ class FeedForward(ModelNode):
         if self._guardian is None:
             raise ControllerError(NO_GUARDIAN)
         self._guardian.set_goal(running.goal_id)
-        self._own_goals.add(running.goal_id.bytes)
         running.answer = self._client.send_goal_async(
             goal, feedback_callback=hand_back, goal_uuid=UUID(uuid=list(running.goal_id.bytes))
         )
@@ -323,14 +335,21 @@ class FeedForward(ModelNode):
             return False
         ends = trajectory.points[0], trajectory.points[-1]
         first, last = (1e-9 * to_nanoseconds(point.time_from_start) for point in ends)
+        ahead = self._ahead(trajectory)
         # One that begins from a state may have to wait for that.
-        known = first == 0.0 or time.monotonic() - self._heard < WATCH_PERIOD
-        return known and last <= feed_forward.IN_ONE_CALL * self._period
+        known = first + ahead == 0.0 or time.monotonic() - self._heard < WATCH_PERIOD
+        updates = max((ahead + last) / self._period, len(trajectory.points))
+        return known and updates <= feed_forward.IN_ONE_CALL
 
-    def _with_efforts(self, trajectory: Any) -> tuple[Waypoints, float]:
-        """Add efforts to a goal, slowed if need be; return points, from which time on [s]."""
-        robot = self._model.robot
-        goal, first = read_goal(trajectory, robot, self._reference)
+    def _ahead(self, trajectory: Any) -> float:
+        """Return how long it is until a trajectory begins [s]."""
+        stamp = to_nanoseconds(trajectory.header.stamp)
+        return max(0.0, (stamp - self.get_clock().now().nanoseconds) * 1e-9) if stamp else 0.0
+
+    def _with_efforts(self, trajectory: Any) -> tuple[Waypoints, float, float]:
+        """Add efforts to a goal, slowed if need be; see `trajectory_message` for what is sent."""
+        robot, ahead = self._model.robot, self._ahead(trajectory)
+        goal, first = read_goal(trajectory, robot, self._reference, ahead)
         chi, share = self._model.chi + self._payload, self.configuration.excitation.effort_share
         present = self._held_effort if self._latest is None else self._latest.effort()
         present = np.zeros(robot.n) if present is None else present
@@ -343,7 +362,7 @@ class FeedForward(ModelNode):
             return points
 
         with contextlib.suppress(LimitError):
-            return planned(1.0), first
+            return planned(1.0), first, ahead
         low, high = 1.0, self.settings.largest_slowdown
         slowest = planned(high)
         while high - low > 0.01 * low:
@@ -352,7 +371,7 @@ class FeedForward(ModelNode):
                 slowest, high = planned(middle), middle
             except LimitError:
                 low = middle
-        return slowest, first * high
+        return slowest, first * high, ahead
 
     def _reference(self) -> tuple[Array, Array]:
         """Return positions and velocities (n,) that the controller follows now."""
@@ -462,8 +481,8 @@ class FeedForward(ModelNode):
 
     def _on_goals(self, message: GoalStatusArray) -> None:
         """Forget what is held where a goal of another client has run."""
-        goals = {bytes(each.goal_info.goal_id.uuid) for each in message.status_list}
-        if not goals <= self._own_goals:
+        goals = (bytes(each.goal_info.goal_id.uuid) for each in message.status_list)
+        if not all(goal.startswith(OWN) for goal in goals):
             self._held_effort = None
 
     def _renew_guardian(self) -> None:

@@ -30,7 +30,7 @@ from ...exceptions import ControllerError, RobotIdError, RobotStateError
 from ..common import runtime
 from ..common.batched_subscription import BatchedSubscription
 from ..common.controller import EFFORT_CONTROLLER_TYPES, FORWARDED, MANAGER, SWITCH, switch_request
-from ..common.messages import is_well_formed, one_line, stack_joint_states
+from ..common.messages import is_well_formed, one_line, stack_joint_states, to_nanoseconds
 from ..common.processes import prefer_threads
 from ..common.runtime import serve
 from ..common.waiting import answer_of, result_of, Silence
@@ -266,7 +266,7 @@ class GravityCompensation(ModelNode):
 
     def _follow(self, guardian: Guardian) -> Iterator[Seen]:
         """Yield joint states until it is stopped; raise where the arm must not be guided on."""
-        robot, silence = self._model.robot, Silence(time.monotonic())
+        robot, silence, stamp = self._model.robot, Silence(time.monotonic()), 0
         names, known, limits = np.array(robot.joints), set(robot.joints), robot.limits
         fastest = np.minimum(limits.velocity, self.settings.speed_limit)
         while not (self._ending.is_set() or self._stop.is_set()):
@@ -274,10 +274,13 @@ class GravityCompensation(ModelNode):
             found, _ = self._states.take_newest(
                 lambda message: is_well_formed(message) and known <= set(message.name), 1
             )
-            silent = silence.update(time.monotonic(), heard=bool(found))
+            before, stamp = stamp, to_nanoseconds(found[0].header.stamp) if found else stamp
+            # What comes twice, as from a driver that lost its hardware, is not new.
+            heard = bool(found) and (stamp != before or not stamp)
+            silent = silence.update(time.monotonic(), heard=heard)
             if silent > self.configuration.excitation.stale_after:
                 raise RobotStateError('the joint states stopped: the arm was stopped')
-            if not found:
+            if not heard:
                 time.sleep(LOOK_PERIOD)
                 continue
             rows = stack_joint_states(found, robot.joints)

@@ -67,6 +67,36 @@ def test_in_motion_nothing_is_sent_before_the_first_point():
     assert len(whole) == 3
 
 
+def test_what_a_stamp_leaves_until_the_goal_begins_is_time_for_its_first_segment():
+    """A controller moves there from the time at which the goal comes."""
+    message = goal(0.5, 1.0)
+    points, first = read_goal(message, ROBOT, lambda: (np.array([0.05]), ZERO), 3.0)
+    assert first == 3.0
+    np.testing.assert_array_equal(points.time, [0.0, 3.5, 4.0])
+    half_way = points.sample(np.array([3.25]))
+    refined = dataclasses.replace(
+        points,
+        time=np.insert(points.time, 1, [2.0, 3.25]),
+        **{
+            name: np.insert(getattr(points, name), 1, [*x, *y], axis=0)
+            for name, x, y in zip(
+                ('q', 'dq', 'ddq'), points.sample(np.array([2.0])), half_way, strict=True
+            )
+        },
+    )
+    sent = trajectory_message(refined, message.header, first, 3.0).points
+    times = [p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec for p in sent]
+    assert times == [0.25, 0.5, 1.0]
+    assert sent[0].positions[0] == half_way.q[0, 0]
+
+
+def test_points_of_which_some_have_accelerations_are_refused():
+    message = goal(0.0, 1.0)
+    message.points[1].accelerations = []
+    with pytest.raises(TrajectoryError, match='some points of the goal have accelerations'):
+        read_goal(message, ROBOT, lambda: (ZERO, ZERO))
+
+
 @pytest.mark.parametrize('times', [(0.5, 0.5), (1.0, 0.5), (0.0,), (-0.5, 1.0)])
 def test_times_that_do_not_increase_are_refused(times):
     with pytest.raises(TrajectoryError, match='times of the goal do not increase'):
