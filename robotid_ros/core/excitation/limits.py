@@ -14,6 +14,7 @@ from .trajectory import sample_waypoints, Trajectory, Waypoints
 
 QUANTITIES = ('position', 'velocity', 'acceleration', 'jerk', 'effort')
 SHARE_TOLERANCE = 1e-9  # what rounding may add to a share of a limit
+LEAST_EFFORT = 1e-12  # what counts as none [N·m or N]: a limit may be none
 MAX_POSITION = 1e6  # for a missing limit: middle and width must be finite [rad or m]
 # Efforts are checked so often, as controllers run [Hz]; distances too where bodies are near.
 RATE, DISTANCE_RATE = 1000.0, 50.0
@@ -105,7 +106,7 @@ def check_trajectory(
     time = np.linspace(0.0, points.duration, int(np.ceil(points.duration * RATE)) + 1)
     samples = points.sample(time)
     tau = np.abs(inverse_dynamics(robot, robot.prior, *samples))
-    shares['effort'] = (tau / limits.effort).max(axis=0)
+    shares['effort'] = (tau / np.maximum(limits.effort, LEAST_EFFORT)).max(axis=0)
     check_efforts(points.joints, time, tau, limits.effort)
     scene = scene or CollisionScene(robot, settings.workspace)
     distance = scene.check_path(samples.q, time, step=int(RATE / DISTANCE_RATE))
@@ -114,9 +115,9 @@ def check_trajectory(
 
 def check_efforts(joints: tuple[str, ...], time: Array, tau: Array, limits: Array) -> None:
     """Raise a `LimitError` for the effort (N, n) at times (N,) farthest above its limit (n,)."""
-    share = np.abs(tau) / limits
+    share = np.abs(tau) / np.maximum(limits, LEAST_EFFORT)
     k, j = np.unravel_index(int(np.argmax(share)), share.shape)
-    if share[k, j] > 1.0:
+    if not share[k, j] <= 1.0:
         raise LimitError(joints[j], 'effort', float(time[k]), float(tau[k, j]), float(limits[j]))
 
 

@@ -274,9 +274,10 @@ class GravityCompensation(ModelNode):
             found, _ = self._states.take_newest(
                 lambda message: is_well_formed(message) and known <= set(message.name), 1
             )
-            before, stamp = stamp, to_nanoseconds(found[0].header.stamp) if found else stamp
-            # What comes twice, as from a driver that lost its hardware, is not new.
-            heard = bool(found) and (stamp != before or not stamp)
+            newest = to_nanoseconds(found[0].header.stamp) if found else 0
+            # What comes again, as from a driver that has lost its hardware, says nothing new.
+            heard = bool(found) and (newest > stamp or not newest)
+            stamp = max(stamp, newest)
             silent = silence.update(time.monotonic(), heard=heard)
             if silent > self.configuration.excitation.stale_after:
                 raise RobotStateError('the joint states stopped: the arm was stopped')

@@ -115,6 +115,13 @@ def test_efforts_beyond_a_limit_are_refused(driven: Waypoints, robot: Robot):
     assert (caught.value.joint, caught.value.quantity) == (robot.joints[1], 'effort')
 
 
+def test_a_joint_that_may_bear_nothing_is_not_moved(driven: Waypoints, robot: Robot):
+    none = dataclasses.replace(robot.limits, effort=np.array([60.0, 0.0, 30.0]))
+    with pytest.raises(LimitError) as caught:
+        check_feed_forward(driven, dataclasses.replace(robot, limits=none), 1.0)
+    assert caught.value.joint == robot.joints[1]
+
+
 def test_parameters_that_are_no_numbers_make_no_motion(
     motion: Waypoints, robot: Robot, truth: np.ndarray
 ):
