@@ -26,7 +26,7 @@ from robotid_ros.core.model import build_robot
 from robotid_ros.exceptions import ControllerError
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.files.export.payload import RELAY
-from robotid_ros.nodes.common.messages import duration_message, values_of
+from robotid_ros.nodes.common.messages import duration_message, to_nanoseconds, to_time, values_of
 from robotid_ros.nodes.common.waiting import result_of
 from robotid_ros.nodes.demo.demo import Client, ROBOT, tool_link, work
 from robotid_ros.nodes.identification.payload_setting import restore_payload, set_payload
@@ -79,8 +79,11 @@ class Mover:
         return goal
 
     def send(self, *motion: Any, **changes: Any) -> Any:
+        """Send a motion; return the goal's handle."""
+        return self.begin(self.goal(*motion, **changes))
+
+    def begin(self, goal: FollowJointTrajectory.Goal) -> Any:
         """Send a goal; return its handle."""
-        goal = self.goal(*motion, **changes)
         executor = self.session.client.node.executor
         sent = executor.create_task(lambda: self.client.send_goal_async(goal))
         handle = result_of(result_of(sent, PATIENCE, 'the executor'), PATIENCE, 'the relay')
@@ -203,6 +206,12 @@ def test_what_efforts_cannot_be_added_to_is_refused_in_a_sentence(mover: Mover):
         sent = mover.move(START + 0.3, 1.0, **changes)
         assert (sent.status, sent.result.error_code) == (GoalStatus.STATUS_ABORTED, INVALID)
         assert sentence in sent.result.error_string
+    off, on = (
+        ParameterValue(type=ParameterType.PARAMETER_BOOL, bool_value=x) for x in (False, True)
+    )
+    set_parameter(session, 'feedforward.enabled', off)
+    assert 'not a number' in mover.move(START + 0.3, 1.0, positions=nan).result.error_string
+    set_parameter(session, 'feedforward.enabled', on)
     sent = mover.move(START + 2.0, 0.1)
     assert sent.result.error_code == INVALID
     assert 'effort' in sent.result.error_string
@@ -268,6 +277,39 @@ def test_a_newer_goal_takes_over_and_a_cancelled_one_ends(mover: Mover):
     assert mover.result(second).status == GoalStatus.STATUS_CANCELED
     assert session.robot.rest_after(session.robot.now) < 0.5
     assert not has_priority(relay)
+
+
+def test_a_goal_that_begins_later_takes_its_time_until_then(mover: Mover):
+    """Its first point is 0.5 rad away: a tenth of a second would be too little for that."""
+    session, clock = mover.session, mover.session.client.node.get_clock()
+    goal = mover.goal(START + 0.6, 1.0, start=START + 0.5)
+    for point in goal.trajectory.points:
+        stamp = 1e-9 * to_nanoseconds(point.time_from_start)
+        point.time_from_start = duration_message(stamp + 0.1)
+    goal.trajectory.header.stamp = to_time(clock.now().nanoseconds + 2_000_000_000)
+    before = len(session.robot.positions)
+    assert mover.result(mover.begin(goal)).status == GoalStatus.STATUS_SUCCEEDED
+    moved = np.array(session.robot.positions)[before:]
+    np.testing.assert_allclose(moved[-1], START + 0.6, atol=0.02)
+    assert 125.0 * np.abs(np.diff(moved, axis=0)).max() < 1.0
+
+
+def test_of_many_goals_at_once_the_last_one_counts_and_each_ends(mover: Mover):
+    """From two clients: each goal ends the one before."""
+    session, ends = mover.session, START + 0.02 * np.arange(1.0, 31.0)[:, None]
+    other = ActionClient(session.client.node, FollowJointTrajectory, ACTION)
+    session.client.wait_for(other.server_is_ready, what='the relay offers its action')
+    executor, sent = session.client.node.executor, []
+    for k, end in enumerate(ends):
+        client = (mover.client, other)[k % 2]
+        sent.append(executor.create_task(client.send_goal_async, mover.goal(end, 1.0)))
+        time.sleep(0.02)
+    handles = [result_of(result_of(x, PATIENCE, 'executor'), PATIENCE, 'relay') for x in sent]
+    *before, last = [mover.result(handle) for handle in handles]
+    assert {result.status for result in before} == {GoalStatus.STATUS_ABORTED}
+    assert all(result.result.error_string for result in before)
+    assert last.status == GoalStatus.STATUS_SUCCEEDED
+    np.testing.assert_allclose(session.robot.positions[-1], ends[-1], atol=0.02)
 
 
 def test_a_goal_that_is_sent_twice_runs_once(mover: Mover):

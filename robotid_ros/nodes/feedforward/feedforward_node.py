@@ -50,6 +50,7 @@ TAKEN = 'a newer goal has taken its place'
 ENDING_TIME = 2.0
 USUAL_RATE = 500.0  # of its updates where the controller does not say [Hz]
 OWN = os.urandom(8)  # with which the ids of this node's goals begin
+LARGEST = 1e6  # value of a goal [rad or m, and per s and s²]: no robot reaches it
 AT_REST = 1e-6  # speed of a reference that is held [rad/s or m/s]
 Result = FollowJointTrajectory.Result
 
@@ -105,8 +106,8 @@ def read_goal(
         begin = q + np.where(endless, 2.0 * np.pi * turns, 0.0)
         time = np.insert(time, 0, 0.0)
         motion = np.insert(motion, 0, [begin, dq, np.zeros(robot.n)], axis=1)
-    if not np.isfinite(motion).all():
-        raise TrajectoryError(NO_NUMBER)
+    if not (np.abs(motion) <= LARGEST).all():
+        raise TrajectoryError(f'{NO_NUMBER}, or one beyond {LARGEST:g}')
     kind = Waypoints if with_accelerations else CubicWaypoints
     return kind(tuple(joints), time, *motion), first
 

@@ -97,6 +97,14 @@ def test_points_of_which_some_have_accelerations_are_refused():
         read_goal(message, ROBOT, lambda: (ZERO, ZERO))
 
 
+@pytest.mark.parametrize('value', [np.nan, np.inf, 1e300])
+def test_values_that_no_robot_reaches_are_refused(value):
+    message = goal(0.0, 1.0)
+    message.points[1].positions = [value]
+    with pytest.raises(TrajectoryError, match=r'not a number, or one beyond 1e\+06'):
+        read_goal(message, ROBOT, lambda: (ZERO, ZERO))
+
+
 @pytest.mark.parametrize('times', [(0.5, 0.5), (1.0, 0.5), (0.0,), (-0.5, 1.0)])
 def test_times_that_do_not_increase_are_refused(times):
     with pytest.raises(TrajectoryError, match='times of the goal do not increase'):
