@@ -107,7 +107,7 @@ class PresentRun(NamedTuple):
     """A motion as it was run, and the controller's parameters meanwhile."""
 
     motion: str  # its hash
-    values: str
+    values: str  # of the parameters
     log: motion_log.MotionLog
 
 
