@@ -15,9 +15,10 @@ from ..regression.estimate import Estimate
 from ..regression.least_squares import project_out
 from ..regression.observation_system import decimate, Rows
 from ..regression.validation import Validation
+from ..signals.filters import power_edge
 from ..signals.recording import Samples
 from .advice import COMPENSATED, EFFORT_UNIT, find_causes, GEOMETRY, GRAVITY, SWAPPED, TIME
-from .data_quality import MIN_MOVING_SHARE
+from .data_quality import HARDLY_MOVED
 from .plausibility import (
     FittedModel,
     limit_warnings,
@@ -26,7 +27,7 @@ from .plausibility import (
     scale_warnings,
 )
 from .stationarity import friction_jump, joint_torques, LARGE_RESIDUAL, stationarity_warnings
-from .trials import compare, RIDGE, Trial, trial_rows, Trials
+from .trials import compare, of_one_joint, RIDGE, Trial, trial_rows, Trials
 
 # With a wrong gravity or sense, or efforts of other joints, every joint is off, whatever else is.
 EVERYTHING = (COMPENSATED, GRAVITY, SWAPPED, TIME, *GEOMETRY)
@@ -123,7 +124,7 @@ def residual_warnings(
         both = np.where(moving, np.stack([system.Y - system.predict(value), system.Y]), 0.0)
         error, size = np.linalg.norm(both, axis=2)
         residual = np.where(stands, error / np.maximum(size, 1e-300), residual)
-    hardly = samples.moving.mean(axis=0) < MIN_MOVING_SHARE
+    hardly = samples.moving.mean(axis=0) < HARDLY_MOVED
     joints = enumerate(robot.joints)
     large = [j for j, name in joints if residual[j] > NOTEWORTHY and name not in known]
     alone = {j: _Remainder(robot, samples, system, value, j) for j in large} if fits else {}
@@ -135,13 +136,12 @@ def residual_warnings(
     spoilt = [j for j, r in alone.items() if j not in told and r.is_spoilt]
     found = [jump for j, jump in jumps.items() if j not in large]
     for j in large:
+        # What is wrong with one joint spoils the fit of others, which share parameters. That it
+        # hardly moves is told: at rest dry friction takes any value.
+        explained = hardly[j] or (j in spoilt and (told or known))
         if j in told:
             found.append(told[j])
-        elif j in spoilt and (told or known):
-            pass  # what is wrong with one joint spoils the fit of others, which share parameters
-        elif hardly[j]:
-            pass  # which is told: at rest dry friction takes any value
-        elif residual[j] > LARGE or j in spoilt:
+        elif not explained and (residual[j] > LARGE or j in spoilt):
             values = {'residual': residual[j], 'alone': alone[j].size if j in spoilt else None}
             found.append(finding('unexplained_effort', [robot.joints[j]], **values))
     return found
@@ -249,7 +249,7 @@ def _span(time: Array, error: Array) -> dict[str, float]:
 def _is_structured(error: Array, predicted: Array, system: Rows) -> bool:
     """Tell whether an error (N,) lies in the motion's band more than white noise would."""
     power = [np.abs(np.fft.rfft(x - x.mean())) ** 2 for x in (error, predicted)]
-    motion = 1 + int(np.argmax(np.cumsum(power[1]) >= MOTION_SHARE * power[1].sum()))
+    motion = 1 + int(power_edge(power[1], MOTION_SHARE))
     band = max(1, int(system.band * len(power[0])))
     share = float(power[0][:motion].sum() / max(power[0].sum(), 1e-300))
     return share > min(MIN_STRUCTURE * motion / band, 0.5 * (1.0 + motion / band))
@@ -359,15 +359,9 @@ def prediction_warnings(validation: Validation) -> list[Finding]:
         if residual <= NOTEWORTHY:
             continue
         both = np.column_stack([predicted, np.ones(predicted.size)])
-        block = np.arange(len(measured)) * BLOCKS // max(len(measured), 1)
-        squares = []
-        for k in range(BLOCKS):
-            inside = block == k
-            gains = np.linalg.lstsq(both[~inside], measured[~inside], rcond=None)[0]
-            own, left = measured[inside], measured[inside] - both[inside] @ gains
-            squares.append([np.sum((own - predicted[inside]) ** 2), left @ left, own @ own])
-        before, after, powers = np.array(squares).T[:, :, None]
-        trial = compare(before, after, powers, np.ones(1))
+        blocks = np.arange(BLOCKS)[:, None] == np.arange(len(measured)) * BLOCKS // len(measured)
+        trials = of_one_joint(both, measured, blocks)
+        trial = trials.compare(blocks @ (measured - predicted)[:, None] ** 2, trials.recorded)
         name, values = 'effort_not_predicted', dict[str, Any]()
         if trial.is_better(LEAST):
             factor, offset = np.linalg.lstsq(both, measured, rcond=None)[0].tolist()

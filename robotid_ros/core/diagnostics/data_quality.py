@@ -145,7 +145,7 @@ def count_rows(systems: Sequence[Rows]) -> dict[str, Indices]:
 # default, when it differs by 3 σ and by more than the second, a share that users would notice.
 WELL_DETERMINED, LARGEST_DIFFERENCE = 10.0, 0.05
 UNCERTAIN = 100.0  # %σ above which a parameter is smaller than its σ
-MIN_MOVING_SHARE = 0.1  # of the time; below it, a joint has few rows for its friction
+HARDLY_MOVED = 0.1  # of the time; below it, a joint has few rows for its friction
 # Of its moving rows that a joint turns the other way; below it, few tell friction from an offset.
 MIN_REVERSED_SHARE = 0.02
 
@@ -158,7 +158,7 @@ def identifiability_warnings(robot: Robot, samples: Samples, estimate: Estimate)
     found = [
         finding(name, [robot.joints[j]], share=share[j])
         for name, few, share in (
-            ('hardly_moved', shares < MIN_MOVING_SHARE, shares),
+            ('hardly_moved', shares < HARDLY_MOVED, shares),
             ('one_way', less < MIN_REVERSED_SHARE * total, less / np.maximum(total, 1)),
         )
         for j in np.flatnonzero(few)

@@ -1,7 +1,6 @@
 """Stationarity: what changed in the course of a recording, joint by joint."""
 
 from collections.abc import Iterator, Sequence
-import dataclasses
 from itertools import pairwise, product
 from typing import Any, NamedTuple
 
@@ -15,7 +14,7 @@ from ..regression.goodness_of_fit import OFFSET, rigid_and_offset
 from ..regression.observation_system import Rows
 from ..signals.recording import STANDSTILL
 from .plausibility import FittedModel
-from .trials import RIDGE, scaled, Trials
+from .trials import of_one_joint, RIDGE, scaled
 
 # Effort over rounding: what is smaller than this share of a joint's effort is no part of it.
 NO_PART = 1e-3
@@ -264,17 +263,13 @@ def friction_jump(robot: Robot, base: BaseParameters, rows: Rows, joint: int) ->
     early, late = np.arange(place), np.arange(count - place)
     piece = np.concatenate([x * PIECES // len(x) for x in (early, late)])
     folds = piece == np.arange(PIECES)[:, None]
-    valid, names = np.ones((1, count), dtype=bool), (robot.joints[joint],)
-    own = Rows(rows.names, rows.units, names, every[None], y[None], valid, time)
-    split = (sign * (np.arange(count) >= place))[None, :, None]
-    other = dataclasses.replace(own, W=np.concatenate([own.W, split], axis=2))
-    before, after = Trials(own, None, folds), Trials(other, None, folds)
+    longer = np.column_stack([every, sign * (np.arange(count) >= place)])
+    before, after = (of_one_joint(W, y, folds) for W in (every, longer))
     trial = before.compare(before.recorded, after.recorded)
     if not trial.is_better(LEAST_GAIN):
         return None
     since = float(time[place])
     start, stop = (float(time[0]), since) if 2 * place < count else (since, float(time[-1]))
-    values = {'jump': size, 'since': since, 'start': start, 'stop': stop}
-    name = robot.joints[joint]
-    values |= trial.values(name, 'any masses')
-    return finding('friction_jump', [name], unit=robot.units[name][1], **values)
+    name, jump = robot.joints[joint], {'jump': size, 'since': since, 'start': start, 'stop': stop}
+    values = {**jump, **trial.values(name, 'any masses'), 'unit': robot.units[name][1]}
+    return finding('friction_jump', [name], **values)

@@ -220,6 +220,12 @@ class Trials:
         return compare(before, after, self.powers, self.sigma)
 
 
+def of_one_joint(W: Array, y: Array, parts: Mask) -> Trials:
+    """Return the trials of rows of one joint, W (N, b) and y (N,)."""
+    every, time = np.ones((1, len(y)), dtype=bool), np.arange(len(y), dtype=float)
+    return Trials(Rows((), (), ('',), W[None], y[None], every, time), None, parts)
+
+
 def compare(before: Array, after: Array, powers: Array, sigma: Array) -> Trial:
     """Compare two models by squared errors and efforts (K, n) of folds, in units of σ (n,)."""
     exact = LEAST_SHOWN**2 * powers

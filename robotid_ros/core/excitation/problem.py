@@ -7,11 +7,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+import pinocchio as pin
 
 from ...exceptions import ConfigurationError, FEW, shortened, UnknownNameError
 from ..arrays import Array, Indices, whitening
 from ..model.base_parameters import base_parameters, reduce_by_qr
-from ..model.robot import PINOCCHIO_ORDER, Robot
+from ..model.robot import from_pinocchio, PINOCCHIO_ORDER, Robot
 from .collision_scene import body_frame, CollisionScene
 from .limits import apply_margins, motion_limits
 from .observation_matrix import ObservationModel, ObservedMotion
@@ -338,12 +339,9 @@ def with_payload(robot: Robot, settings: ExcitationSettings) -> Robot:
     if len(com) != 3:
         raise ConfigurationError("'excitation.payload.com' needs three coordinates x y z")
     frame = body_frame(robot, settings.workspace.frame)
-    c = (frame.placement @ [*com, 1.0])[:3]
-    moments = (c @ c) * np.eye(3) - np.outer(c, c)
+    point = pin.Inertia(mass, (frame.placement @ [*com, 1.0])[:3], np.zeros((3, 3)))
     prior = robot.prior.copy()
-    prior[robot.body_columns[frame.link]] += mass * np.array(
-        [*moments[np.triu_indices(3)], *c, 1.0]
-    )
+    prior[robot.body_columns[frame.link]] += from_pinocchio(point.toDynamicParameters())
     return replace(robot, prior=prior)
 
 

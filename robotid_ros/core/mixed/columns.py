@@ -12,7 +12,7 @@ from ..model.friction import FRICTION_TERMS, FrictionTerm, make_terms
 from ..model.robot import BaseParameters, Robot
 from ..regression.model_error import EFFECTS
 from ..regression.observation_system import decimate, observe, Observed, Rows
-from ..signals.filters import lowpass
+from ..signals.filters import lowpass, power_edge
 from ..signals.preparation import CUTOFF_FACTOR, MIN_CUTOFF, prepare
 from ..signals.recording import Recording, SignalSettings
 
@@ -152,6 +152,5 @@ def at_instants(
 def position_bandwidth(q: Array, rate: float) -> float:
     """Return the frequency below which 99 % of the power of every position (N, n) lies [Hz]."""
     windowed = np.hanning(len(q))[:, None] * (q - q.mean(axis=0))
-    power = np.cumsum(np.abs(np.fft.rfft(windowed, axis=0)) ** 2, axis=0)
-    below = np.sum(power < POWER * power[-1], axis=0)
-    return float(below.max()) * rate / len(q)
+    power = np.abs(np.fft.rfft(windowed, axis=0)) ** 2
+    return float(power_edge(power, POWER).max()) * rate / len(q)

@@ -1,11 +1,12 @@
 """A body that a link carries: its parameters in another frame, the robot's with it."""
 
 import numpy as np
+import pinocchio
 
 from ...exceptions import ConfigurationError
 from ..arrays import Array
 from ..excitation.collision_scene import body_frame
-from ..model import Robot
+from ..model.robot import from_pinocchio, Robot
 from .physical_consistency import inertial_parameters, pseudo_inertia
 
 # Mass, centre of mass and inertia at it, in this order.
@@ -50,9 +51,7 @@ def carrying(robot: Robot, chi: Array, frame: str, central: Array) -> Array:
         raise ConfigurationError(
             'no body has such an inertia: each principal moment is at most the sum of the others'
         )
-    inertia = moments + mass * (centre @ centre * np.eye(3) - np.outer(centre, centre))
-    body = np.array([*inertia[UPPER], *(mass * centre), mass])
+    body = pinocchio.SE3(place.placement).act(pinocchio.Inertia(mass, centre, moments))
     result = np.array(chi, dtype=float)
-    moved = place.placement @ pseudo_inertia(body) @ place.placement.T
-    result[robot.body_columns[place.link]] += inertial_parameters(moved)
+    result[robot.body_columns[place.link]] += from_pinocchio(body.toDynamicParameters())
     return result

@@ -16,13 +16,8 @@ from ..identification_settings import IdentificationSettings
 from ..model import regressor, Robot
 from ..model.base_parameters import base_parameters
 from ..model.robot import BaseParameters, INERTIAL, INERTIAL_UNITS
-from ..parameters.carried_body import CENTRAL, frame_change, ROUNDING, UPPER
-from ..parameters.physical_consistency import (
-    BodyPrior,
-    consistent_parameters,
-    mass_properties,
-    pseudo_inertia,
-)
+from ..parameters.carried_body import CENTRAL, frame_change, inertia_matrix, ROUNDING, UPPER
+from ..parameters.physical_consistency import BodyPrior, consistent_parameters
 from ..parameters.standard import physically_consistent_links
 from ..pipeline.choices import without_choice
 from ..pipeline.estimation import estimate_base_parameters, Progress
@@ -91,12 +86,12 @@ class Payload(ReadOnlyArrays):
     @property
     def inertia(self) -> Array:
         """Inertia at the centre of mass, axes of the frame, (3, 3) [kg·m²]."""
-        return mass_properties(pseudo_inertia(self.value))[2]
+        return inertia_matrix(self.central)
 
     @property
     def central(self) -> Array:
         """Mass, centre of mass and inertia at it, (10,) in the order of `CENTRAL`."""
-        return np.array([self.mass, *self.centre_of_mass, *self.inertia[UPPER]])
+        return central_of(self.value)
 
     @property
     def central_sigma(self) -> Array:
@@ -119,22 +114,15 @@ class Payload(ReadOnlyArrays):
         return np.where(unknown, np.inf, np.sqrt(np.maximum(variance, 0.0)))
 
 
-def central_gradient(value: Array) -> Array:
-    """
-    Differentiate `CENTRAL` by the parameters π (10,), (10, 10).
+def central_of(value: Array) -> Array:
+    """Return m, c = h/m and I = J − (hᵀh 1 − h hᵀ)/m of π (10,), in the order of `CENTRAL`."""
+    J, h, m = value[:6], value[6:9], value[9]
+    return np.array([m, *(h / m), *(J - ((h @ h) * np.eye(3) - np.outer(h, h))[UPPER] / m)])
 
-    c = h/m and I = J − (hᵀh 1 − h hᵀ)/m, h the first moments and J the inertia at the frame.
-    """
-    h, m = value[6:9], value[9]
-    result = np.zeros((10, 10))
-    result[0, 9] = 1.0
-    result[1:4, 6:9], result[1:4, 9] = np.eye(3) / m, -h / m**2
-    result[4:, :6] = np.eye(6)
-    for k, e in enumerate(np.eye(3)):
-        by_moment = np.outer(h, e) + np.outer(e, h) - 2.0 * h[k] * np.eye(3)
-        result[4:, 6 + k] = by_moment[UPPER] / m
-    result[4:, 9] = ((h @ h) * np.eye(3) - np.outer(h, h))[UPPER] / m**2
-    return result
+
+def central_gradient(value: Array) -> Array:
+    """Differentiate `central_of` by π, (10, 10), by complex steps (Squire and Trapp 1998)."""
+    return np.array([central_of(value + 1e-30j * e).imag / 1e-30 for e in np.eye(10)]).T
 
 
 def _product(rows: Array, columns: Array) -> Array:

@@ -22,6 +22,7 @@ from ..regression.delays import hold_delay
 from ..regression.estimate import Estimate
 from ..regression.estimators import fit
 from ..regression.observation_system import decimate, GaussianPrior, observe, Rows
+from ..signals.filters import power_edge
 from ..signals.recording import Controller, Recording, Samples
 from .control_laws import control_law_of, ControlLaw, RecordedTorque
 from .direct_model import direct_model
@@ -132,9 +133,8 @@ def interpolate_rows(values: Array, row: Array) -> Array:
 def bandwidth(dq: Array, rate: float) -> Array:
     """Return the angular frequency below which the velocity (K, n) has 99 % of its power, (n,)."""
     power = np.abs(np.fft.rfft(dq * np.hanning(dq.shape[0])[:, None], axis=0)) ** 2
-    total = np.cumsum(power, axis=0)
-    reached = np.argmax(total >= BANDWIDTH_POWER * total[-1], axis=0)
-    return np.asarray(2.0 * np.pi * np.maximum(reached, 1) * rate / dq.shape[0])
+    reached = np.maximum(power_edge(power, BANDWIDTH_POWER), 1)
+    return np.asarray(2.0 * np.pi * reached * rate / dq.shape[0])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -148,7 +148,6 @@ class ReplayProblem:
     torque: Torque  # measured, at some of these updates
     settings: ReplaySettings = dataclasses.field(default_factory=ReplaySettings)
     measured: Motion | None = None  # (K, n) for comparison, and for methods that fit positions
-    external: Array | None = None  # (K, n) known torque that acted besides the motors'
     a_priori_inertia: Array | None = None  # (n,) J_ap that the law was tuned for; None: unknown
     prior: GaussianPrior | None = None  # of the base parameters
     method: str = 'didim'  # or 'clie', 'cloe', 'oe', see `simulated_observation`
@@ -218,7 +217,6 @@ class ReplayProblem:
             direct_model(self.robot, chi),
             self.law.scaled(gain_scale),
             self.desired,
-            external=self.external,
             integrator=self.settings.integrator,
             step=self.settings.step,
             restart=self.restart,

@@ -213,7 +213,6 @@ def simulate(
     law: ControlLaw,
     desired: Motion,
     *,
-    external: Array | None = None,
     integrator: str = 'auto',
     step: float = 1e-3,
     restart: int = 0,
@@ -222,8 +221,7 @@ def simulate(
     """
     Integrate the closed loop from the reference's start, at rest relative to it (DIDIM IV).
 
-    Of the reference at each update, and what known torque acts (K, n) besides the controller's;
-    the integrator is a key of `INTEGRATORS`, or 'auto', see `quickest`, its longest step in [s].
+    The integrator is a key of `INTEGRATORS`, or 'auto', see `quickest`, its longest step in [s].
     After so many updates a restart takes the state of the reference again, 0: never; after others,
     the delay, a torque acts. DivergenceError: the robot leaves its reference, or is not finite.
     """
@@ -255,10 +253,9 @@ def simulate(
         if delay:
             waiting.append(effort)
             tau[k] = effort = waiting.popleft()
-        total = effort if external is None else effort + external[k]
-        state, ddq[k], slip[k] = advance(state, total)
+        state, ddq[k], slip[k] = advance(state, effort)
         for _ in more:
-            state, _, _ = advance(state, total)
+            state, _, _ = advance(state, effort)
         if k % CHECK_INTERVAL == 0 and not (np.abs(state[:n] - desired.q[k]) < bound).all():
             break
     else:

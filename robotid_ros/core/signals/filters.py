@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Array
+from ..arrays import Array, Indices
 
 BLOCK = 64  # least samples of a block: matrices stay in the cache, blocks are few
 # Frequencies of noise alone that may be taken for motion, on average in all spectra of a
@@ -141,6 +141,12 @@ def central_differences(x: Array, rate: float) -> Array:
     return np.asarray(np.gradient(x, 1.0 / rate, axis=0))
 
 
+def power_edge(power: Array, share: float) -> Indices:
+    """Return the first frequency (…,) up to which a share of the power (F, …) lies."""
+    total = np.cumsum(power, axis=0)
+    return np.asarray(np.argmax(total >= share * total[-1], axis=0))
+
+
 def motion_bandwidth(q: Array, rate: float, share: float = 0.99) -> float:
     """
     Return the frequency below which this share of the power of every speed lies [Hz].
@@ -154,10 +160,8 @@ def motion_bandwidth(q: Array, rate: float, share: float = 0.99) -> float:
     frequency = np.fft.rfftfreq(len(steps), 1.0 / rate).astype(float)
     floor = np.column_stack([_noise_floor(column, frequency / rate) for column in spectrum.T])
     spectrum[spectrum < np.log(spectrum.size / FALSE_ALARMS) * floor] = 0.0
-    total = np.cumsum(spectrum, axis=0)
-    moving = (np.ptp(q, axis=0) > 1e-6) & (total[-1] > 0.0)
-    index = [int(np.searchsorted(t, share * t[-1])) for t in total.T[moving]]
-    return float(frequency[max(index)]) if index else 0.0
+    moving = (np.ptp(q, axis=0) > 1e-6) & spectrum.any(axis=0)
+    return float(frequency[power_edge(spectrum[:, moving], share).max(initial=0)])
 
 
 def _noise_floor(power: Array, share: Array) -> Array:

@@ -1,8 +1,11 @@
 """Small arms for the tests of the replay, built without the package's own model."""
 
+import dataclasses
+
 import numpy as np
 import pinocchio
 
+from robotid_ros.core.replay.control_laws import ControlLaw
 from robotid_ros.core.replay.direct_model import DirectModel
 from robotid_ros.core.replay.simulation import RK4, runge_kutta
 
@@ -80,3 +83,19 @@ def parameters(robot, seed):
         elif parameter.symbol == 'Ia':
             chi[k] = rng.uniform(0.05, 0.2)
     return chi
+
+
+@dataclasses.dataclass(frozen=True)
+class Pushed:
+    """A control law beside which another torque (K, n) acts."""
+
+    law: ControlLaw
+    push: np.ndarray
+
+    @property
+    def rate(self):
+        return self.law.rate
+
+    def start(self, desired, initial_effort=None):
+        step = self.law.start(desired, initial_effort)
+        return lambda k, state: step(k, state) + self.push[k]

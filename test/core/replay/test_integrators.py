@@ -22,7 +22,7 @@ from robotid_ros.core.replay.simulation import (
 )
 from robotid_ros.exceptions import DivergenceError
 
-from .arms import arm, block, stepper
+from .arms import arm, block, Pushed, stepper
 
 # Of the reference: slip speed below which friction is too small, relative and absolute tolerance.
 SMOOTHING, TOLERANCES = 1e-6, (1e-9, 1e-12)
@@ -190,8 +190,8 @@ def test_an_offset_is_a_torque(name, count):
     shifted = dataclasses.replace(arm(), offset=offset)
     law = dataclasses.replace(TRACKING, i=0.0)
     one = simulate(arm(), law, desired, integrator=name)
-    external = np.tile(offset, (count, 1))
-    other = simulate(shifted, law, desired, external=external, integrator=name)
+    pushed = Pushed(law, np.tile(offset, (count, 1)))
+    other = simulate(shifted, pushed, desired, integrator=name)
     assert (np.abs(one.slip_sign) < 1.0).any() == (name == 'rk4')
     np.testing.assert_allclose(one.q, other.q, atol=1e-8)
 

@@ -13,7 +13,7 @@ from robotid_ros.core.replay.direct_model import direct_model
 from robotid_ros.core.replay.simulated_observation import observe_simulation
 from robotid_ros.core.replay.simulation import simulate
 
-from .arms import parameters
+from .arms import parameters, Pushed
 from .test_didim import case_of, D, INERTIA, P, RATE
 
 SETTINGS = ReplaySettings(decimation=5, step=0.002)
@@ -60,10 +60,9 @@ def test_the_transient_of_the_first_state_is_left_out(simulated):
     push = np.zeros_like(run.q)
     push[: round(0.02 * RATE)] = 30.0
     direct = direct_model(replay.robot, chi)
-    pushed = simulate(direct, replay.law, replay.desired, external=push, step=SETTINGS.step)
-    replay = dataclasses.replace(
-        replay, torque=replay.torque._replace(tau=pushed.tau), a_priori_inertia=INERTIA
-    )
+    pushed = simulate(direct, Pushed(replay.law, push), replay.desired, step=SETTINGS.step)
+    torque = replay.torque._replace(tau=pushed.tau - push)
+    replay = dataclasses.replace(replay, torque=torque, a_priori_inertia=INERTIA)
     kept = dataclasses.replace(replay, settings=dataclasses.replace(SETTINGS, transient=0.0))
     error, with_transient = (
         np.abs(fit(observe_simulation(each, run), 'ols').value - true).max()
