@@ -27,7 +27,7 @@ from .plausibility import (
     scale_warnings,
 )
 from .stationarity import friction_jump, joint_torques, LARGE_RESIDUAL, stationarity_warnings
-from .trials import compare, of_one_joint, RIDGE, Trial, trial_rows, Trials
+from .trials import compare, Efforts, of_one_joint, Trial, trial_rows, Trials
 
 # With a wrong gravity or sense, or efforts of other joints, every joint is off, whatever else is.
 EVERYTHING = (COMPENSATED, GRAVITY, SWAPPED, TIME, *GEOMETRY)
@@ -270,7 +270,7 @@ def with_ratios(robot: Robot, samples: Samples, system: Rows, found: Finding) ->
     r times its own. The ratios that leave least of both joints are judged on rows that were not
     fitted, and replaced by small whole numbers where these leave as much there.
     """
-    from scipy.optimize import minimize_scalar, nnls
+    from scipy.optimize import minimize_scalar
 
     pair = [robot.joints.index(name) for name in (found.joints[0], found.values['other'])]
     names = [robot.joints[j] for j in sorted(pair)]
@@ -280,25 +280,18 @@ def with_ratios(robot: Robot, samples: Samples, system: Rows, found: Finding) ->
     recorded, step = Trials(rows), -(-len(system.time) // len(rows.time))
     dq, ddq, sigma = samples.dq[:, pair], samples.ddq[:, pair], recorded.sigma
 
-    def motor(ratios: Array) -> Array:
-        """Return the columns (N, 3) of Ia, Fv and Fc of a motor of ratios (2,)."""
+    def with_motor(ratios: Array) -> Trials:
+        """Return the trials of a model with a motor of ratios (2,)."""
         signals = np.stack([ddq @ ratios, dq @ ratios, np.sign(dq @ ratios)])
-        return decimate(signals, samples.decimation)[:, ::step].T
-
-    def of_both(each: Iterable[Array]) -> Array:
-        """Return rows of both joints in units of their σ."""
-        parts = zip(pair, each, strict=True)
-        return np.concatenate([x[rows.valid[j]] / sigma[j] for j, x in parts])
-
-    rest = project_out(of_both(rows.W[pair]), RIDGE)
-    error = rest(of_both(rows.Y[pair]))
+        own = decimate(signals, samples.decimation)[:, ::step].T
+        columns = np.zeros((robot.n, len(rows.time), 3))
+        columns[pair] = ratios[:, None, None] * own
+        longer = dataclasses.replace(rows, W=np.concatenate([rows.W, columns], axis=2))
+        return Trials(longer, np.eye(longer.W.shape[2])[-3:], sigma=sigma)
 
     def left(angle: float) -> float:
-        ratios = np.array([np.cos(angle), np.sin(angle)])
-        own = motor(ratios)
-        columns = np.column_stack([rest(of_both(r * own for r in ratios)), error])
-        triangle = np.asarray(np.linalg.qr(columns, mode='r'))
-        return float(nnls(triangle[:, :3], triangle[:, 3])[1])
+        trials = with_motor(np.array([np.cos(angle), np.sin(angle)]))
+        return trials.fitted(Efforts.as_recorded(robot.n), possible=True)
 
     width = np.pi / DIRECTIONS
     start = min(width * np.arange(DIRECTIONS), key=left)
@@ -307,25 +300,19 @@ def with_ratios(robot: Robot, samples: Samples, system: Rows, found: Finding) ->
     ratios = np.array([np.cos(angle), np.sin(angle)])
     ratios = ratios / ratios[np.argmax(np.abs(ratios))]
 
-    def tried(ratios: Array) -> Array:
-        columns = np.zeros((robot.n, len(rows.time), 3))
-        columns[pair] = ratios[:, None, None] * motor(ratios)
-        longer = dataclasses.replace(rows, W=np.concatenate([rows.W, columns], axis=2))
-        positive = np.eye(longer.W.shape[2])[-3:]
-        return Trials(longer, positive, sigma=sigma).recorded[:, pair]
+    def compared(before: Trials, after: Trials) -> Trial:
+        both = (x.recorded[:, pair] for x in (before, after))
+        return compare(*both, recorded.powers[:, pair], sigma[pair])
 
-    def compared(before: Array, after: Array) -> Trial:
-        return compare(before, after, recorded.powers[:, pair], sigma[pair])
-
-    errors, small = tried(ratios), int(np.argmin(np.abs(ratios)))
+    best, small = with_motor(ratios), int(np.argmin(np.abs(ratios)))
     near = (Fraction(float(ratios[small])).limit_denominator(k + 1) for k in range(MOST_TEETH))
     for number in dict.fromkeys(filter(None, near)):
         simple = np.where(np.arange(2) == small, float(number), 1.0)
-        other = tried(simple)
-        if not compared(other, errors).is_better(SIMPLER):
-            ratios, errors = simple, other
+        other = with_motor(simple)
+        if not compared(other, best).is_better(SIMPLER):
+            ratios, best = simple, other
             break
-    trial = compared(recorded.recorded[:, pair], errors)
+    trial = compared(recorded, best)
     if not trial.is_better(LEAST_OF_MOTOR):
         return neither
     every = np.zeros(robot.n)

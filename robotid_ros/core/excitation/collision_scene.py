@@ -166,7 +166,12 @@ def _readable_geometry(
         name = link.get('name', '')
         for text in texts:
             with suppress(ValueError, RuntimeError):
-                for body in _shapes(_of_link(text, name), model, folders).geometryObjects:
+                root = parse_urdf(text)
+                for other in root.findall('link'):
+                    for shape in other.findall('collision') if other.get('name') != name else ():
+                        other.remove(shape)
+                alone = ElementTree.tostring(root, encoding='unicode')
+                for body in _shapes(alone, model, folders).geometryObjects:
                     geometry.addGeometryObject(body)
                 break
         else:
@@ -188,15 +193,6 @@ def _shapes(urdf: str, model: Any, folders: list[str]) -> Any:
         if not np.isfinite(body.geometry.vertices()).all():
             raise ValueError(f'a vertex of {body.meshPath} is no number')
     return read
-
-
-def _of_link(urdf: str, name: str) -> str:
-    """Return a description in which one link alone has shapes."""
-    root = parse_urdf(urdf)
-    for link in root.findall('link'):
-        for shape in link.findall('collision') if link.get('name') != name else ():
-            link.remove(shape)
-    return ElementTree.tostring(root, encoding='unicode')
 
 
 def _is_mesh(body: Any) -> bool:

@@ -79,7 +79,11 @@ class Search:
                 if number and now + len(STAGES) * (now - self._begin) / number > self._end:
                     self.stopped = True
                     break
-                x = self._descend(self._draw(np.random.default_rng(seed)))
+                rng = np.random.default_rng(seed)
+                drawn = (self.problem.random_point(rng) for _ in range(DRAWN_POINTS))
+                points = [*self._given, *drawn]
+                self.keep_if_best(points[0])
+                x = self._descend(min(points, key=lambda point: self._evaluate(point)[0]))
                 if self.keep_if_best(x) or not number:
                     leader = x
             # Who leads after the first stage nearly always wins: no other start is refined.
@@ -93,12 +97,6 @@ class Search:
                 self.keep_if_best(self._latest)
             if self.best is None:
                 self.keep_if_best(self.problem.random_point(np.random.default_rng(seeds[0])))
-
-    def _draw(self, rng: np.random.Generator) -> Array:
-        """Return the best of some random points."""
-        drawn = [*self._given, *(self.problem.random_point(rng) for _ in range(DRAWN_POINTS))]
-        self.keep_if_best(drawn[0])
-        return min(drawn, key=lambda point: self._evaluate(point)[0])
 
     def _descend(self, x: Array) -> Array:
         """Minimise by L-BFGS for a stage; return where it ends."""

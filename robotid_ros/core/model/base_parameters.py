@@ -36,7 +36,28 @@ def base_parameters(robot: Robot, seed: int = 0) -> BaseParameters:
     full[: len(columns), ~shrunk] = matrix
     full[len(columns) :, shrunk] = np.eye(int(shrunk.sum()))
     order = np.argsort(kept)
-    return _describe(robot, kept[order], full[order])
+    columns, matrix = kept[order], full[order]
+    standard = [p.name for p in robot.parameters]
+    names, combinations = [], []
+    for row, column in zip(matrix, columns, strict=True):
+        others = [k for k in np.flatnonzero(row) if k != column]
+        name = standard[column] + ('R' if others else '')
+        names.append(name)
+        terms = ''.join(
+            f' {"-" if row[k] < 0 else "+"} '
+            f'{"" if abs(row[k]) == 1.0 else f"{abs(row[k]):.6g}·"}{standard[k]}'
+            for k in others
+        )
+        combinations.append(f'{name} = {standard[column]}{terms}' if others else name)
+    alone = {c for row, c in zip(matrix, columns, strict=True) if np.count_nonzero(row) == 1}
+    classes = (
+        'identifiable' if column in alone else 'in combination' if used else 'unidentifiable'
+        for column, used in enumerate(np.asarray(matrix.any(axis=0)))
+    )
+    units = tuple(robot.parameters[k].unit for k in columns)
+    return BaseParameters(
+        tuple(names), units, tuple(combinations), matrix, columns, tuple(classes)
+    )
 
 
 def reduce_by_qr(W: Array) -> tuple[np.ndarray, Array]:
@@ -64,31 +85,3 @@ def reduce_by_qr(W: Array) -> tuple[np.ndarray, Array]:
     matrix = np.where(np.abs(matrix - near) < ROUNDING, near, matrix)
     matrix[:, kept] = np.eye(kept.size)
     return kept, np.asarray(matrix)
-
-
-def _describe(robot: Robot, columns: np.ndarray, matrix: Array) -> BaseParameters:
-    standard = [p.name for p in robot.parameters]
-    names, combinations = [], []
-    for row, column in zip(matrix, columns, strict=True):
-        others = [k for k in np.flatnonzero(row) if k != column]
-        name = standard[column] + ('R' if others else '')
-        names.append(name)
-        terms = ''.join(
-            f' {"-" if row[k] < 0 else "+"} '
-            f'{"" if abs(row[k]) == 1.0 else f"{abs(row[k]):.6g}·"}{standard[k]}'
-            for k in others
-        )
-        combinations.append(f'{name} = {standard[column]}{terms}' if others else name)
-    alone = {c for row, c in zip(matrix, columns, strict=True) if np.count_nonzero(row) == 1}
-    classes = (
-        'identifiable' if column in alone else 'in combination' if used else 'unidentifiable'
-        for column, used in enumerate(np.asarray(matrix.any(axis=0)))
-    )
-    return BaseParameters(
-        tuple(names),
-        tuple(robot.parameters[k].unit for k in columns),
-        tuple(combinations),
-        matrix,
-        columns,
-        tuple(classes),
-    )
