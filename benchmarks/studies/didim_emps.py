@@ -10,19 +10,24 @@ position is used for one thing only: to say afterwards how close the simulated o
 from dataclasses import replace
 from pathlib import Path
 import sys
+from typing import NamedTuple
 
 import _benchmarks  # noqa: F401
 from common import command_line, configured, verdict
 import numpy as np
 
+from robotid_ros.core.excitation.trajectory import Motion
 from robotid_ros.core.identification_settings import ReplaySettings
 from robotid_ros.core.model.base_parameters import base_parameters
+from robotid_ros.core.replay.control_laws import ControlLaw, Step
 from robotid_ros.core.replay.didim import didim
+from robotid_ros.core.replay.direct_model import direct_model
 from robotid_ros.core.replay.replay_problem import (
     initial_parameters,
     make_replay_problem,
     ReplayProblem,
 )
+from robotid_ros.core.replay.simulation import simulate
 from robotid_ros.core.signals.recording import Controller, Recording, Reference
 
 # Published IDIM-LS estimate, and how close DIDIM should come (relative; None: not asked).
@@ -62,14 +67,32 @@ def replay(path: Path, settings: ReplaySettings) -> ReplayProblem:
     return make_replay_problem(recording_of(path)[0], robot, base_parameters(robot), settings)
 
 
+class Pushed(NamedTuple):
+    """The control law of the axis beside the force of pulses (K, 1) [N]."""
+
+    law: ControlLaw
+    force: np.ndarray
+
+    @property
+    def rate(self) -> float:
+        """Updates per second [Hz]."""
+        return self.law.rate
+
+    def start(self, desired: Motion, effort: np.ndarray | None = None) -> Step:
+        """Return the total force at an update."""
+        step = self.law.start(desired, effort)
+        return lambda k, state: step(k, state) + self.force[k]
+
+
 def predict(path: Path, case: ReplayProblem, value: np.ndarray) -> tuple[float, float, float]:
     """Return relative force error, largest and RMS position error [m] of parameters (b,)."""
     recording, force = recording_of(path)
     unused = int(case.transient * case.law.rate)
     fresh = make_replay_problem(recording, case.robot, case.base, case.settings)
-    run = replace(fresh, external=force).simulate(case.standard_parameters(value), np.ones(1))
+    model = direct_model(case.robot, case.standard_parameters(value))
+    run = simulate(model, Pushed(fresh.law, force), fresh.desired, step=case.settings.step)
     position = (run.q - recording.position)[unused:]
-    total = (run.tau + force - recording.effort)[unused:]
+    total = (run.tau - recording.effort)[unused:]
     return (
         float(np.linalg.norm(total) / np.linalg.norm(recording.effort[unused:])),
         float(np.abs(position).max()),
