@@ -16,7 +16,6 @@ import numpy as np
 import pinocchio
 
 from robotid_ros.core.excitation.trajectory import Motion
-from robotid_ros.core.identification_settings import ReplaySettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.robot import Robot
 from robotid_ros.core.replay.control_laws import JointTrajectoryEffort
@@ -119,7 +118,7 @@ def whole(robot: Robot, chi: np.ndarray, duration: float) -> tuple[float, float,
     base = base_parameters(robot)
     begin = time.process_time()
     torque = Torque(rows, tau, np.ones(rows.size, dtype=bool), RATE)
-    case = ReplayProblem(robot, base, control, desired, torque, ReplaySettings())
+    case = ReplayProblem(robot, base, control, desired, torque, desired)
     estimate, _, history = didim(case, initial_parameters(case, 'regular'))
     used = time.process_time() - begin
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0

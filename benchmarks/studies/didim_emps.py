@@ -19,6 +19,7 @@ import numpy as np
 from robotid_ros.core.excitation.trajectory import Motion
 from robotid_ros.core.identification_settings import ReplaySettings
 from robotid_ros.core.model.base_parameters import base_parameters
+from robotid_ros.core.model.robot import BaseParameters, Robot
 from robotid_ros.core.replay.control_laws import ControlLaw, Step
 from robotid_ros.core.replay.didim import didim
 from robotid_ros.core.replay.direct_model import direct_model
@@ -28,7 +29,8 @@ from robotid_ros.core.replay.replay_problem import (
     ReplayProblem,
 )
 from robotid_ros.core.replay.simulation import simulate
-from robotid_ros.core.signals.recording import Controller, Recording, Reference
+from robotid_ros.core.signals.preparation import prepare
+from robotid_ros.core.signals.recording import Controller, Recording, Reference, SignalSettings
 
 # Published IDIM-LS estimate, and how close DIDIM should come (relative; None: not asked).
 KNOWN = {
@@ -64,7 +66,14 @@ def recording_of(path: Path) -> tuple[Recording, np.ndarray]:
 def replay(path: Path, settings: ReplaySettings) -> ReplayProblem:
     """Return the log of `path` ready for DIDIM."""
     _, robot = configured('emps')
-    return make_replay_problem(recording_of(path)[0], robot, base_parameters(robot), settings)
+    return _problem(recording_of(path)[0], robot, base_parameters(robot), settings)
+
+
+def _problem(
+    recording: Recording, robot: Robot, base: BaseParameters, settings: ReplaySettings
+) -> ReplayProblem:
+    samples = prepare(recording, robot, SignalSettings())
+    return make_replay_problem(recording, robot, base, settings, samples)
 
 
 class Pushed(NamedTuple):
@@ -88,7 +97,7 @@ def predict(path: Path, case: ReplayProblem, value: np.ndarray) -> tuple[float, 
     """Return relative force error, largest and RMS position error [m] of parameters (b,)."""
     recording, force = recording_of(path)
     unused = int(case.transient * case.law.rate)
-    fresh = make_replay_problem(recording, case.robot, case.base, case.settings)
+    fresh = _problem(recording, case.robot, case.base, case.settings)
     model = direct_model(case.robot, case.standard_parameters(value))
     run = simulate(model, Pushed(fresh.law, force), fresh.desired, step=case.settings.step)
     position = (run.q - recording.position)[unused:]

@@ -79,9 +79,7 @@ def emps(folder: Path) -> list[Draw]:
 
 
 def lag_share(case: ReplayProblem, record: Iteration) -> float:
-    """Return the worst joint's ‖q_ddm − q‖ over ‖q − q_r‖; NaN without a measured position."""
-    if case.measured is None:
-        return float('nan')
+    """Return the worst joint's ‖q_ddm − q‖ over ‖q − q_r‖."""
     q = case.measured[0]
     lag = np.linalg.norm(q - case.desired.q, axis=0)
     distance = record.to_measured.position * np.linalg.norm(q, axis=0)

@@ -29,6 +29,7 @@ from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.regression.estimate import Estimate
 from robotid_ros.core.replay.didim import didim
 from robotid_ros.core.replay.replay_problem import initial_parameters, make_replay_problem
+from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Controller, Recording, Reference, SignalSettings
 from robotid_ros.exceptions import DivergenceError
 from robotid_ros.plant.physics import Physics
@@ -136,7 +137,8 @@ def compare(name: str, found: Estimate, kept: np.ndarray, true: np.ndarray) -> i
 
 def run(name: str, recording: Recording, robot: Robot, true: np.ndarray) -> list[str]:
     """Identify one recording by DIDIM, and by IDIM with its best filter and with none."""
-    case = make_replay_problem(recording, robot, base_parameters(robot), ReplaySettings())
+    samples = prepare(recording, robot, SignalSettings())
+    case = make_replay_problem(recording, robot, base_parameters(robot), ReplaySettings(), samples)
     print(name)
     try:
         found, system, history = didim(case, initial_parameters(case, 'regular'))

@@ -45,8 +45,8 @@ def problem(
         tuned_pd(RATE, of_omega * data.motion.omega, of_zeta * ZETA, INERTIA),
         Motion(*data.reference),
         Torque(rows.astype(float), data.tau[rows], np.ones(rows.size, dtype=bool), RATE / stride),
+        Motion(*differentiated(data.q, RATE, 20.0)),
         ReplaySettings(decimation=keep, step=1.0 / RATE),
-        measured=Motion(*differentiated(data.q, RATE, 20.0)),
         a_priori_inertia=INERTIA,
     )
 

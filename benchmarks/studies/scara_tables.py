@@ -93,7 +93,7 @@ def iterations(title: str, history: History, paper: str, why: tuple[str, str] = 
     for record in history.iterations:
         k = record.number
         text = ' '.join(f'{t[k]:.3f}' for t in theirs) if k < len(theirs[0]) else '-'
-        actual = ' '.join(f'{100 * x:5.2f}' for part in record.to_measured or () for x in part)
+        actual = ' '.join(f'{100 * x:5.2f}' for part in record.to_measured for x in part)
         wanted = ' '.join(f'{100 * x:5.2f}' for part in record.to_reference for x in part)
         error = ' '.join(f'{x:.3f}' for x in record.torque_error)
         print(f'  {k}: {error} ({text})   {actual}  /  {wanted}   {why[k > 0]}'.rstrip())

@@ -179,7 +179,6 @@ def _by_torques(
         problem = make_open_loop_problem(samples, model.robot, base, replay)
         window = min(round(WINDOW * problem.law.rate), len(samples.time) - 1)
         problem = dataclasses.replace(problem, restart=window)
-    assert problem.measured is not None
     # Nothing was measured before the first sample, behind the last one, and in gaps.
     time, step, rate = problem.time, 1.0 / samples.rate, problem.law.rate
     unknown = (time < samples.time[0] - step) | (time > samples.time[-1] + step)
@@ -200,7 +199,6 @@ def _by_torques(
 
 def _simulated(model: IdentifiedModel, problem: ReplayProblem) -> np.ndarray:
     """Return the positions of a robot's MJCF at the updates of a control law, (K, n)."""
-    assert problem.measured is not None
     exported = ExportedRobot(model, 1.0 / problem.law.rate)
     start, size, torque = problem.measured, problem.restart, problem.torque
     first = torque.tau[np.flatnonzero(torque.valid)[0]] if torque.valid.any() else None

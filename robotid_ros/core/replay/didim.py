@@ -47,7 +47,7 @@ class Iteration:
     value: Array  # (b,) base parameters
     torque_error: Array  # (n,) ‖Y_j − W_j χ_k‖/‖Y_j‖ with W from this simulation
     to_reference: MotionError  # of the simulated motion relative to the reference
-    to_measured: MotionError | None  # and to the measured motion, where there is one
+    to_measured: MotionError  # and to the measured one
     inertia: Array  # (n,) J_j [kg·m² or kg]
     gain_scale: Array  # (n,) of the simulated gains, Ĵ/J_ap
     # Share of the full step that was taken to get here, less than 1 after step control, 0 where
@@ -82,12 +82,12 @@ class History:
             if before is not None:
                 change = np.linalg.norm(record.value - before.value)
                 row['parameter_change'] = change / np.linalg.norm(record.value)
-            row['position_error'] = (record.to_measured or record.to_reference).position.max()
+            row['position_error'] = record.to_measured.position.max()
             row['share'] = record.step_length
             series = [('torque error', record.torque_error)]
-            for what in ('reference', 'measured'):
-                if (error := getattr(record, f'to_{what}')) is not None:
-                    series += [(f'{name} to {what}', x) for name, x in error._asdict().items()]
+            motions = {'reference': record.to_reference, 'measured': record.to_measured}
+            for what, error in motions.items():
+                series += [(f'{name} to {what}', x) for name, x in error._asdict().items()]
             for name, values in series:
                 row |= {f'{name} {j}': v for j, v in zip(self.joints, values, strict=True)}
             row |= dict(zip(self.columns, record.value, strict=True))
@@ -263,9 +263,8 @@ def _simulate_and_fit(
         moved = np.where(held, value - mean, 0.0)
         prior = GaussianPrior(mean + moved, covariance + np.diag(moved**2))
         system = dataclasses.replace(system, prior=prior)
-    motion, measured = simulation[1:4], replay.measured
-    to_reference = relative_motion_error(motion, replay.desired)
-    to_measured = None if measured is None else relative_motion_error(motion, measured)
+    others = replay.desired, replay.measured
+    to_reference, to_measured = (relative_motion_error(simulation[1:4], x) for x in others)
     return Iteration(
         number, value, torque_error, to_reference, to_measured, inertia, gain_scale, step_length,
         chi, fit(system, 'wls'), float(np.sqrt(np.mean(output_error**2))),
@@ -374,7 +373,7 @@ def _history(
         findings += torque_warnings(with_all_rows(system).total_residual(estimate.value))
     elif not replay.restart:
         findings += torque_warnings(float(np.sqrt(np.mean(last.torque_error**2))))
-    if not replay.restart and replay.measured is not None and last.to_measured is not None:
+    if not replay.restart:
         # ‖q_ddm − q‖ / ‖q − q_r‖ is small where control law and gains are the robot's. A PD loop
         # of s times the bandwidth lags 1/s times as much, so that it comes to 1/s − 1. The
         # measured position is only compared with the result, it does not enter it.
@@ -396,7 +395,7 @@ def identify_closed_loop(
     robot: Robot,
     base: BaseParameters,
     settings: ReplaySettings,
-    samples: Samples | None = None,
+    samples: Samples,
     progress: Progress | None = None,
     method: str = 'didim',
 ) -> ReplayResult:
@@ -407,26 +406,24 @@ def identify_closed_loop(
     measured motion, for comparison, for the initial parameters 'idim', and for methods that fit
     positions. Raises as `make_replay_problem` and `didim`.
     """
-    if method == 'oe' and samples is not None:
+    if method == 'oe':
         replay = make_open_loop_problem(samples, robot, base, settings)
     else:
         replay = make_replay_problem(recording, robot, base, settings, samples)
     replay = dataclasses.replace(
         replay, method=method, a_priori_inertia=estimate_a_priori_inertia(replay)
     )
-    usual = 'regular' if method == 'didim' or samples is None else 'idim'
+    usual = 'regular' if method == 'didim' else 'idim'
     start = usual if settings.start == 'auto' else settings.start
-    if start == 'idim' and samples is not None:
-        chi = from_measured_motion(replay, samples)
-    else:
-        chi = initial_parameters(replay, 'regular' if start == 'idim' else start)
+    idim = start == 'idim'
+    chi = from_measured_motion(replay, samples) if idim else initial_parameters(replay, start)
     return didim(replay, chi, progress)
 
 
 def describe_iteration(record: Iteration, method: str = 'didim') -> str:
     """Return one line on an iteration, for a progress display."""
     what, values = 'torque', record.torque_error
-    if method == 'oe' and record.to_measured is not None:
+    if method == 'oe':
         what, values = 'position', record.to_measured.position
     errors = ', '.join(f'{100.0 * error:.1f}' for error in values)
     return f'{method.upper()} iteration {record.number}: {what} error {errors} %'

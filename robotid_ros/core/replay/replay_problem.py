@@ -146,8 +146,8 @@ class ReplayProblem:
     law: ControlLaw  # by which the robot was controlled
     desired: Motion  # (K, n) reference at each update of the law
     torque: Torque  # measured, at some of these updates
+    measured: Motion  # (K, n) for comparison, and for methods that fit positions
     settings: ReplaySettings = dataclasses.field(default_factory=ReplaySettings)
-    measured: Motion | None = None  # (K, n) for comparison, and for methods that fit positions
     a_priori_inertia: Array | None = None  # (n,) J_ap that the law was tuned for; None: unknown
     prior: GaussianPrior | None = None  # of the base parameters
     method: str = 'didim'  # or 'clie', 'cloe', 'oe', see `simulated_observation`
@@ -234,7 +234,7 @@ def make_replay_problem(
     robot: Robot,
     base: BaseParameters,
     settings: ReplaySettings,
-    samples: Samples | None = None,
+    samples: Samples,
 ) -> ReplayProblem:
     """
     Collect what a closed-loop method needs of a recording: efforts, reference, controller.
@@ -262,14 +262,13 @@ def make_replay_problem(
     start, desired = reference_on_grid(recording, law.rate)
     effort, delay = robot.efforts_to_torques(recording.effort), find_effort_delay(recording)
     torque = torque_on_grid(recording, effort, start, len(desired.q), law.rate, delay)
-    replay = ReplayProblem(robot, base, law, desired, torque, settings, start=start)
-    if samples is None:
-        return replay
-    measured = (
-        np.column_stack([np.interp(replay.time, samples.time, column) for column in values.T])
+    time = start + np.arange(len(desired.q)) / law.rate
+    parts = (
+        np.column_stack([np.interp(time, samples.time, column) for column in values.T])
         for values in (samples.q, samples.dq, samples.ddq)
     )
-    return dataclasses.replace(replay, measured=Motion(*measured))
+    measured = Motion(*parts)
+    return ReplayProblem(robot, base, law, desired, torque, measured, settings, start=start)
 
 
 def make_open_loop_problem(
@@ -289,7 +288,7 @@ def make_open_loop_problem(
     law = RecordedTorque(rate, 0.5 * (tau + np.vstack([tau[1:], tau[-1:]])))
     torque = Torque(np.arange(len(tau), dtype=float), tau, valid, rate)
     start = float(samples.time[0])
-    problem = ReplayProblem(robot, base, law, motion, torque, settings, motion, start=start)
+    problem = ReplayProblem(robot, base, law, motion, torque, motion, settings, start=start)
     return dataclasses.replace(problem, method='oe', restart=restart)
 
 

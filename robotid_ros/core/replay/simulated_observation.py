@@ -127,8 +127,7 @@ def linearise(
     Errors are relative: of the simulated output, ‖y − y_s‖ over ‖y‖, or over the distance of
     positions from their reference, of all rows, which alone simulations compare by; and of the
     torque, ‖τ − τ_s‖/‖τ‖ of the rows that are fitted, zero where it is the input. The simulation
-    is of standard parameters χ (p,) and gains times a scale (n,). A RecordingError where the
-    method needs positions that were not measured.
+    is of standard parameters χ (p,) and gains times a scale (n,).
     """
     value = replay.base.of(chi)
     if replay.method == 'didim':
@@ -138,11 +137,6 @@ def linearise(
     torque, row = low_passed(replay, lambda rows: replay.torque.tau[rows].T)
     measured = size = torque
     if replay.method != 'clie':
-        if replay.measured is None:
-            raise RecordingError(
-                f"no position was measured, which method '{replay.method}' fits: use 'didim' or "
-                "'clie'"
-            )
         measured = _decimated(replay, replay.measured.q)
         rest = measured.mean(axis=1, keepdims=True)
         size = measured - (rest if replay.restart else _decimated(replay, replay.desired.q))

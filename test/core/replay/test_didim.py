@@ -28,7 +28,8 @@ from robotid_ros.core.replay.direct_model import direct_model
 from robotid_ros.core.replay.replay_problem import initial_parameters, ReplayProblem, Torque
 from robotid_ros.core.replay.simulated_observation import with_all_rows
 from robotid_ros.core.replay.simulation import simulate
-from robotid_ros.core.signals.recording import Controller, Recording, Reference
+from robotid_ros.core.signals.preparation import prepare
+from robotid_ros.core.signals.recording import Controller, Recording, Reference, SignalSettings
 from robotid_ros.exceptions import ControllerError, DivergenceError, RecordingError
 
 from .arms import parameters, planar_urdf
@@ -75,8 +76,8 @@ def case_of(
     run = simulate(direct_model(robot, chi), law, desired, step=settings.step)
     tau = run.tau + noise * run.tau.std(axis=0) * np.random.default_rng(2).normal(size=run.q.shape)
     torque = Torque(np.arange(len(tau)) * 1.0, tau, np.ones(len(tau), dtype=bool), RATE)
-    replay = ReplayProblem(robot, base, law, desired, torque, settings)
-    return dataclasses.replace(replay, measured=Motion(run.q, run.dq, run.ddq)), base.of(chi)
+    measured = Motion(run.q, run.dq, run.ddq)
+    return ReplayProblem(robot, base, law, desired, torque, measured, settings), base.of(chi)
 
 
 @pytest.mark.parametrize('start', ['regular', 'regular_zz', 'prior'])
@@ -123,11 +124,10 @@ def test_few_steps_and_honest_sigma_with_noise():
 
 def test_position_is_never_looked_at():
     replay, _ = case_of(ReplaySettings(decimation=5, step=0.002), noise=0.03)
-    blind = dataclasses.replace(replay, measured=None)
+    wrong = dataclasses.replace(replay, measured=Motion(*(-2.0 * x for x in replay.measured)))
     with_motion = didim(replay, initial_parameters(replay, 'regular'))
-    without = didim(blind, initial_parameters(blind, 'regular'))
+    without = didim(wrong, initial_parameters(wrong, 'regular'))
     np.testing.assert_array_equal(with_motion.estimate.value, without.estimate.value)
-    assert without.history.iterations[0].to_measured is None
 
 
 def test_soft_loop_is_warned_of():
@@ -185,29 +185,25 @@ def test_recording_alone_is_enough():
     law = JointTrajectoryEffort(RATE, P, 0.0, D)
     replay, true = case_of(law=law)
     recording = recording_of(replay, law)
-    found = identify_closed_loop(recording, replay.robot, replay.base, TIGHT)
+    samples = prepare(recording, replay.robot, SignalSettings())
+    found = identify_closed_loop(recording, replay.robot, replay.base, TIGHT, samples)
     np.testing.assert_allclose(found.estimate.value, true, atol=2e-3)
 
 
 def test_unknown_law_is_refused_with_the_remedy():
     replay, _ = case_of(duration=1.0)
     recording = recording_of(replay, replay.law)
+    given = replay.robot, replay.base, TIGHT, prepare(recording, replay.robot, SignalSettings())
     # Gains of such a controller mean nothing, and it may have none.
     position = dataclasses.replace(
         recording.controller, command_interfaces=('position',), gains={}
     )
     with pytest.raises(ControllerError, match=r'commands position, not efforts.*identify by WLS'):
-        identify_closed_loop(
-            dataclasses.replace(recording, controller=position), replay.robot, replay.base, TIGHT
-        )
+        identify_closed_loop(dataclasses.replace(recording, controller=position), *given)
     with pytest.raises(ControllerError, match='does not hold the controller'):
-        identify_closed_loop(
-            dataclasses.replace(recording, controller=None), replay.robot, replay.base, TIGHT
-        )
+        identify_closed_loop(dataclasses.replace(recording, controller=None), *given)
     with pytest.raises(RecordingError, match='neither the reference'):
-        identify_closed_loop(
-            dataclasses.replace(recording, reference=None), replay.robot, replay.base, TIGHT
-        )
+        identify_closed_loop(dataclasses.replace(recording, reference=None), *given)
 
 
 def test_identify_by_didim():

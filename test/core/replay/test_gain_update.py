@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from robotid_ros.core.excitation.trajectory import Motion
 from robotid_ros.core.identification_settings import ReplaySettings
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
@@ -27,7 +28,8 @@ def case_of(update, size=1.0, inertia_share=1.0, settings=TIGHT):
     run = simulate(direct_model(robot, chi), law, desired, step=settings.step)
     torque = Torque(np.arange(len(run.tau)) * 1.0, run.tau, np.ones(len(run.tau), bool), RATE)
     settings = dataclasses.replace(settings, gain_update=update)
-    replay = ReplayProblem(robot, base, law, desired, torque, settings)
+    measured = Motion(run.q, run.dq, run.ddq)
+    replay = ReplayProblem(robot, base, law, desired, torque, measured, settings)
     inertia = inertia_share * replay.inertia(chi)
     return dataclasses.replace(replay, a_priori_inertia=inertia), base.of(chi)
 

@@ -9,6 +9,7 @@ from robotid_ros.core.findings import select
 from robotid_ros.core.identification_settings import IdentificationSettings, ReplaySettings
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.replay.didim import identify_closed_loop
+from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import SignalSettings
 
 from .plant_arm import session
@@ -22,10 +23,12 @@ def within(estimate, true, sigmas=3.0):
 def test_didim_finds_the_plants_parameters_from_torque_alone():
     recording, robot, base, true = session()
     # What a recording says of the positions does not matter: here it says nothing.
+    samples = prepare(recording, robot, SignalSettings())
     blind = dataclasses.replace(
         recording, position=0.0 * recording.position, velocity=0.0 * recording.position
     )
-    found = identify_closed_loop(blind, robot, base, ReplaySettings())
+    samples = dataclasses.replace(samples, **{k: 0.0 * samples.q for k in ('q', 'dq', 'ddq')})
+    found = identify_closed_loop(blind, robot, base, ReplaySettings(), samples)
     assert within(found.estimate, true).all()
     assert found.history.steps <= 5
     # Friction and inertias are known to some per cent, so that three of their σ mean something.

@@ -39,7 +39,7 @@ def replay_of(urdf=None, law=SOFT, decimation=1, **settings):
     torque = Torque(np.arange(ROWS) * 1.0, 0.0 * motion[0], np.ones(ROWS, dtype=bool), RATE)
     desired = Motion(*motion)
     given = ReplaySettings(decimation=decimation)
-    return ReplayProblem(robot, base_parameters(robot), law, desired, torque, given)
+    return ReplayProblem(robot, base_parameters(robot), law, desired, torque, desired, given)
 
 
 @pytest.mark.parametrize('kind', ['revolute', 'prismatic'])

@@ -13,7 +13,7 @@ from robotid_ros.core.replay.didim import didim
 from robotid_ros.core.replay.replay_problem import make_open_loop_problem, prior_distribution
 from robotid_ros.core.replay.simulated_observation import linearise
 from robotid_ros.core.signals.recording import Samples
-from robotid_ros.exceptions import ControllerError, RecordingError
+from robotid_ros.exceptions import ControllerError
 
 from .test_didim import case_of, RATE, recording_of, TIGHT
 
@@ -134,10 +134,3 @@ def test_closed_loops_need_the_controller():
     settings = IdentificationSettings(method='cloe', essential=False, replay=LOOSE)
     with pytest.raises(ControllerError, match='does not hold the controller'):
         identify(recording, replay.robot, settings)
-
-
-def test_positions_are_needed_to_fit_them():
-    replay, true = problem('cloe')
-    blind = dataclasses.replace(replay, measured=None)
-    with pytest.raises(RecordingError, match='no position was measured'):
-        didim(blind, blind.standard_parameters(true))

@@ -68,7 +68,8 @@ def case():
     for first in robot.first_columns:
         wrong[first : first + 10] *= 1.3
     robot = dataclasses.replace(robot, prior=wrong)
-    return ReplayProblem(robot, base, law, desired, torque, SETTINGS), base.of(chi)
+    measured = Motion(run.q, run.dq, run.ddq)
+    return ReplayProblem(robot, base, law, desired, torque, measured, SETTINGS), base.of(chi)
 
 
 @pytest.fixture(scope='module', params=['regular', 'prior'])

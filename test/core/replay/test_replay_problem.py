@@ -21,11 +21,9 @@ INERTIA = np.array([3.0, 0.2])
 
 def replay_of(integral=0.0, urdf=None, **fields):
     robot, zeros = build_robot(urdf or planar_urdf(), RobotSettings()), np.zeros((ROWS, 2))
-    return ReplayProblem(
-        robot, base_parameters(robot), JointTrajectoryEffort(RATE, STIFFNESS, integral, DAMPING),
-        Motion(zeros, zeros, zeros),
-        Torque(np.arange(ROWS) * 1.0, zeros, np.ones(ROWS, dtype=bool), RATE), **fields,
-    )  # fmt: skip
+    law, still = JointTrajectoryEffort(RATE, STIFFNESS, integral, DAMPING), Motion(*[zeros] * 3)
+    torque = Torque(np.arange(ROWS) * 1.0, zeros, np.ones(ROWS, dtype=bool), RATE)
+    return ReplayProblem(robot, base_parameters(robot), law, still, torque, still, **fields)
 
 
 def test_loops_have_the_poles_of_a_mass_on_a_spring_with_a_damper():

@@ -28,11 +28,10 @@ RATE, ROWS, GAP = 250.0, 12_000, (5_003, 5_050)
 def replay_of(dq, measured, **settings):
     """Return a replay of a reference with these velocities, whose torque is nothing."""
     robot, zeros = build_robot(planar_urdf(), RobotSettings()), np.zeros((ROWS, 2))
-    return ReplayProblem(
-        robot, base_parameters(robot), JointTrajectoryEffort(RATE, *np.ones((3, 2))),
-        Motion(zeros, dq, zeros), Torque(np.arange(ROWS) * 1.0, zeros, measured, RATE),
-        ReplaySettings(**settings),
-    )  # fmt: skip
+    law, motion = JointTrajectoryEffort(RATE, *np.ones((3, 2))), Motion(zeros, dq, zeros)
+    torque = Torque(np.arange(ROWS) * 1.0, zeros, measured, RATE)
+    base, given = base_parameters(robot), ReplaySettings(**settings)
+    return ReplayProblem(robot, base, law, motion, torque, motion, given)
 
 
 @pytest.mark.parametrize('frequency, decimation', [(0.5, 40), (2.0, 10), (60.0, 1), (0.01, 50)])
