@@ -301,8 +301,8 @@ def with_ratios(robot: Robot, samples: Samples, system: Rows, found: Finding) ->
     ratios = ratios / ratios[np.argmax(np.abs(ratios))]
 
     def compared(before: Trials, after: Trials) -> Trial:
-        both = (x.recorded[:, pair] for x in (before, after))
-        return compare(*both, recorded.powers[:, pair], sigma[pair])
+        one, other = before.recorded[:, pair], after.recorded[:, pair]
+        return compare(one, other, recorded.powers[:, pair], sigma[pair])
 
     best, small = with_motor(ratios), int(np.argmin(np.abs(ratios)))
     near = (Fraction(float(ratios[small])).limit_denominator(k + 1) for k in range(MOST_TEETH))
