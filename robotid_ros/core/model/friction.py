@@ -79,7 +79,7 @@ def direction_column(dq: Array, constants: Mapping[str, float]) -> tuple[Array, 
     return (np.minimum(np.abs(dq / constants['speed_scale']), 1.0),)
 
 
-def slip_columns(q: Array, dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
+def maxwell_columns(q: Array, dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
     """Return z/Δ − sign(dq) of Maxwell-slip elements: Coulomb friction that sets in over a way."""
     return tuple(maxwell_slip(q, dq, d) - np.sign(dq) for d in SLIP_DISTANCES)
 
@@ -211,7 +211,7 @@ FRICTION_TERMS: Mapping[str, TermKind] = {
     'direction': _shrunk(
         'Dva', columns=direction_column, constants=_unknown('speed_scale')
     ),
-    'slip': _shrunk('Dpa Dpb Dpc', columns=lambda dq, _: (0.0 * dq,) * 3, of_path=slip_columns),
+    'slip': _shrunk('Dpa Dpb Dpc', columns=lambda dq, _: (0.0 * dq,) * 3, of_path=maxwell_columns),
     # A load or a position is clamped where the fit has seen no more.
     'load': _shrunk(
         'Dla Dlb', columns=load_columns, load_dependent=True,

@@ -17,9 +17,9 @@ from ..formats.joint_table import concatenate, FIELDS, interpolate, JointTable
 from .messages import (
     BATCH,
     batches,
+    by_place,
     CONTROLLER_STATE,
     Decoder,
-    in_order,
     JOINT_STATE,
     JOINT_STATES_TOPIC,
     Layout,
@@ -78,7 +78,7 @@ def _read_fields(
             parts.append((order, stamps(layout, payloads), *found))
     if not parts:
         return None
-    stamp, *columns, position, velocity = in_order(parts)
+    stamp, *columns, position, velocity = by_place(parts)
     return stamps_by_motion(stamp, position, velocity)[0], columns
 
 
@@ -173,7 +173,7 @@ def read_effort(bag: Bag, name: str, states: JointTable) -> np.ndarray:
         parts.append((order, at, reception, values))
     if not parts:
         return np.full(states.effort.shape, np.nan)
-    at, reception, values = in_order(parts)
+    at, reception, values = by_place(parts)
     at, wanted = (at, states.stamp) if at.any() else (reception, states.received)
     return interpolate(wanted, at, values, HALF)[0]
 

@@ -290,7 +290,7 @@ class _Walker:
         return start
 
 
-def in_order(parts: Iterable[Sequence[np.ndarray]]) -> list[np.ndarray]:
+def by_place(parts: Iterable[Sequence[np.ndarray]]) -> list[np.ndarray]:
     """Join columns of groups of messages by the first one, the messages' places; the others."""
     order, *columns = (np.concatenate(column) for column in zip(*parts, strict=True))
     sequence = np.argsort(order, kind='stable')
