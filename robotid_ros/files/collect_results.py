@@ -346,7 +346,7 @@ def _overlap(fitted: Sequence[Mapping[str, Any]], facts: Mapping[str, Any]) -> f
         for each in fitted
         if facts['sha256'] and each.get('sha256') == facts['sha256']
     ]
-    return max(0.0, *common, 0.0) / max(stop - start, 1e-9)
+    return max([0.0, *common]) / max(stop - start, 1e-9)
 
 
 def without_delay(recording: AnyRecording, results: Results, stamps: str) -> RecordingOrChunks:

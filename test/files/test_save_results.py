@@ -165,7 +165,7 @@ def test_iterations_become_rows_of_numbers():
     def iteration(number, value, error):
         near = MotionError(np.array([0.1, 0.2]) / (number + 1), np.zeros(2), np.zeros(2))
         ones = np.ones(2)
-        of_motion = np.array(value), np.array(error), near, None
+        of_motion = np.array(value), np.array(error), near, near
         return Iteration(number, *of_motion, ones, ones, 1.0, ones, None, 0.0)
 
     course = (iteration(0, [1.0, 0.0], [0.9, 0.4]), iteration(1, [0.0, 2.0], [0.1, 0.2]))
