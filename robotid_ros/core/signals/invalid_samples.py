@@ -5,7 +5,6 @@ from itertools import compress
 import warnings
 
 import numpy as np
-import numpy.typing as npt
 
 from ...exceptions import RecordingError
 from ..arrays import Array, Mask
@@ -168,10 +167,10 @@ def find_copies(rows: Array, others: Array | None = None) -> Mask:
     So many of them have to follow each other as they do there, while most of them differ: single
     rows of coarse sensors repeat, and a robot at rest does.
     """
-    keys = _hashes(rows)
+    keys = _digest(rows)
     if others is None and len(np.unique(keys)) == len(keys):  # sorts without places are quick
         return np.zeros(len(keys), dtype=bool)
-    known = keys if others is None else _hashes(others)
+    known = keys if others is None else _digest(others)
     values, first = np.unique(known, return_index=True)
     place = np.searchsorted(values, keys).clip(max=len(values) - 1)
     distance = np.arange(len(keys)) - first[place]
@@ -180,18 +179,20 @@ def find_copies(rows: Array, others: Array | None = None) -> Mask:
         copied &= distance > 0
     found = np.zeros(len(keys), dtype=bool)
     ends = np.flatnonzero((np.diff(distance) != 0) | (np.diff(copied) != 0)) + 1
-    for start, stop in zip([0, *ends], [*ends, len(keys)], strict=True):
-        if copied[start] and stop - start >= MIN_ROWS:
-            found[start:stop] = 2 * len(np.unique(keys[start:stop])) > stop - start
+    starts, stops = np.r_[0, ends], np.r_[ends, len(keys)]
+    long = copied[starts] & (stops - starts >= MIN_ROWS)
+    for start, stop in zip(starts[long], stops[long], strict=True):
+        found[start:stop] = 2 * len(np.unique(keys[start:stop])) > stop - start
     return found
 
 
-def _hashes(rows: Array) -> npt.NDArray[np.uint64]:
+def _digest(rows: Array) -> Array:
     """Return a number of each row (N, m) that only equal rows share, but for chance."""
-    bits = np.ascontiguousarray(rows, dtype=np.float64).view(np.uint64)
-    odd = np.random.default_rng(0).integers(1, 2**63, rows.shape[1], dtype=np.uint64) * 2 + 1
-    mixed = (bits ^ (bits >> np.uint64(32))) * odd
-    return np.asarray((mixed ^ (mixed >> np.uint64(29))).sum(axis=1, dtype=np.uint64))
+    weights = np.random.default_rng(0).normal(size=rows.shape[1])
+    digest = np.zeros(len(rows))
+    for weight, column in zip(weights, rows.T, strict=True):  # the same of each row, to the bit
+        digest += weight * column
+    return digest
 
 
 def unwrap_angles(position: Array, joints: Sequence[str]) -> tuple[Array, list[Finding]]:
