@@ -188,7 +188,7 @@ def find_copies(rows: Array, others: Array | None = None) -> Mask:
 
 def _digest(rows: Array) -> Array:
     """Return a number of each row (N, m) that only equal rows share, but for chance."""
-    weights = np.random.default_rng(0).normal(size=rows.shape[1])
+    weights = np.random.default_rng(0).normal(size=rows.shape[1:])
     digest = np.zeros(len(rows))
     for weight, column in zip(weights, rows.T, strict=True):  # the same of each row, to the bit
         digest += weight * column
