@@ -1,6 +1,7 @@
 """The command line in a forked child with limits, and what may come of it."""
 
 from dataclasses import dataclass
+import gc
 import importlib
 import os
 from pathlib import Path
@@ -75,6 +76,7 @@ def robotid(*arguments: object) -> Outcome:
 def _command(arguments: list[str], texts: tuple[Path, Path]) -> None:
     """Be the child; never return."""
     code = 99
+    gc.freeze()  # what the parent left, as nodes whose threads are not here, is not collected
     try:
         for descriptor, path in zip((1, 2), texts, strict=True):
             os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT), descriptor)

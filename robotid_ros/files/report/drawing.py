@@ -318,9 +318,9 @@ def _means(velocity: np.ndarray, values: np.ndarray) -> tuple[Any, Any, Any, flo
     for side in (velocity < 0.0, velocity > 0.0):
         order = np.flatnonzero(side)[np.argsort(velocity[side])]
         for part in np.array_split(order, min(BINS, len(order))) if len(order) else ():
-            own = values[part]
-            rows.append((velocity[part].mean(), own.mean(), own.std()))
-            squares += float(len(own) * own.var())
+            own, deviation = values[part], values[part].std()
+            rows.append((velocity[part].mean(), own.mean(), deviation))
+            squares += float(len(own) * deviation**2)
         rows.append((np.nan, np.nan, np.nan))
     x, means, sigma = np.array(rows).T
     return x, means, sigma, (squares / max(len(values), 1)) ** 0.5
