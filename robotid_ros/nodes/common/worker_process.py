@@ -18,6 +18,9 @@ from .messages import one_line
 
 # How soon a request to stop is seen, and how long a killed process may take to end [s].
 POLL_PERIOD, KILL_TIMEOUT = 0.05, 1.0
+# How what computes while a robot moves gives way to it and its guards: by three to one. At the
+# lowest priority of all it would never run on a machine that has something else to do.
+LOW_PRIORITY = 5
 
 ProgressCallback = Callable[[Any], None]
 

@@ -32,7 +32,7 @@ from ..common.batched_subscription import BatchedSubscription
 from ..common.messages import is_well_formed, log_findings, one_line, State, trajectory_message
 from ..common.runtime import LATCHED, start_thread, WorkerNode
 from ..common.waiting import wait_until
-from ..common.worker_process import run_in_process
+from ..common.worker_process import LOW_PRIORITY, run_in_process
 from .supervisor import PublishState
 
 # Most of a recording [bytes/s]: seven joints at 1 kHz; a session besides its excitation [s].
@@ -40,9 +40,7 @@ RECORDING_RATE, OTHER_MOTIONS = 2e6, 60.0
 # Of a period, in which the next motion is sought, and in which it has to be there, checked.
 NEXT_SEARCH, NEXT_LIMIT = 0.7, 0.9
 GRACE = 60.0  # in which a design that does not keep its time limit may go on unkilled [s]
-# How long its page may take, and how it gives way: to the robot and its guards by three to one. At
-# the lowest priority of all it is never drawn on a machine that has something else to do.
-PAGE_LIMIT, LOW_PRIORITY = 600.0, 5
+PAGE_LIMIT = 600.0  # how long its page may take [s]
 LISTENING = 0.3  # to other publishers of joint states, such as a gripper's [s]
 
 

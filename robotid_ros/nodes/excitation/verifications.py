@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 import dataclasses
 from datetime import datetime, timezone
+import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ import numpy as np
 from ...core.arrays import Array
 from ...core.excitation.trajectory import Trajectory, Waypoints, waypoints
 from ...core.verification.feed_forward import check_feed_forward, REST, with_rests
-from ...core.verification.gains import NAMES
+from ...core.verification.gains import GainProposal, NAMES
 from ...core.verification.tracking import (
     evaluate_postures,
     static_postures,
@@ -36,7 +37,7 @@ from ..common.controller import ControllerClient
 from ..common.messages import State, status, status_array, values_of
 from ..common.runtime import ConfiguredNode, LATCHED
 from ..common.verified_model import load_model, VerifiedModel
-from ..common.worker_process import run_in_process
+from ..common.worker_process import LOW_PRIORITY, run_in_process
 from ..identification.gain_proposal import gain_parameters, proposal_sentence
 from . import motion_log
 from .guardian import Guardian
@@ -177,8 +178,10 @@ class VerificationSession(Session):
         else:
             log = known.log
         of = log, description, self._points, model, wanted
-        # It moves while gains are looked for.
-        looking = ThreadPoolExecutor(1).submit(self.in_worker, motion_log.propose_after_run, *of)
+        # It moves while gains are looked for. Where the motion fails, nobody waits for them.
+        pool = ThreadPoolExecutor(1)
+        looking = pool.submit(self.in_worker, _propose_beside_motion, *of)
+        pool.shutdown(wait=False)
         before = self._track(what, self._points)
         first, proposal = looking.result()
         old, new = (
@@ -288,6 +291,12 @@ class VerificationSession(Session):
         rest = round(REST * 1e9 / clock.speed.get('speed', 1.0))
         start, stop = clock.known_start + rest, clock.end - rest
         return motion_log.MotionLog(self.context.robot.joints, *self.kept_messages, start, stop)
+
+
+def _propose_beside_motion(*run: Any) -> tuple[Tracking, GainProposal]:
+    """Propose gains with what the robot and its guards leave of the machine."""
+    os.nice(LOW_PRIORITY)
+    return motion_log.propose_after_run(*run)
 
 
 def grown(points: Waypoints, share: float) -> Waypoints:
