@@ -385,9 +385,6 @@ F430 spring_not_shown: The torque of {joint} explains {explained:.0%} of its def
   {deflection:.1e} rad, {parameter} = {stiffness:.3g} MEANS These data show no spring DO Take the
   joint out of robot.elastic.joints or improve its encoders WHY A stiffness from a deflection that
   is noise means nothing.
-F431 position_unit error: The position of {joints} seems to be in another unit{instead} DO Multiply
-  it by {size:.4g}. For a table give --units 'position=rad', with one unit for each joint between
-  commas{tried} WHY Velocities, inertias and gravity depend on it.
 F432 second_encoder: {encoder} follows {joint} but deviates by up to {deflection:.2g} rad, in step
   with its effort (correlation {correlation:.2f}) MEANS {joint} is elastic DO Add it to
   robot.elastic.joints WHY Two encoders of a joint show its spring.
@@ -396,6 +393,9 @@ F433 time_scale error: Gravity and inertia of the same bodies do not fit each ot
   DO Correct the unit or the rate of the times (of a table, --rate {rate:.4g}). If they are right,
   see whether the driver or a counterbalance bears a part of gravity{tried} WHY Velocities are off
   by as much as the stamps, inertias by twice that.
+F434 position_unit error: The position of {joints} seems to be in another unit{instead} DO Multiply
+  it by {size:.4g}. For a table give --units 'position=rad', with one unit for each joint between
+  commas{tried} WHY Velocities, inertias and gravity depend on it.
 F440 no_gravity info: The efforts lack gravity: residual without gravity {without:.1%}, with it
   {with_gravity:.1%} DO If the driver removes gravity, set robot.effort_kind to without_gravity,
   else to joint_torque WHY Some drivers compensate gravity before they publish the effort.
