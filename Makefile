@@ -5,8 +5,6 @@ ROBOT ?= tx40
 ARGS ?=
 OLDEST := .venv-oldest
 DOCS := .venv-docs
-# Writes the hashes of the pinned packages.
-UV := 0.13.9
 # Tests in so many processes at once: much of their time is waiting, for robots in real time and for nodes.
 # One thread of BLAS in each.
 WORKERS ?= 4
@@ -87,7 +85,7 @@ oldest:
 
 LOCKS := $(wildcard .ci/requirements*.in)
 lock: venv
-	@$(VENV)/bin/python -m pip install -q uv==$(UV) && for file in $(LOCKS:.in=); do $(VENV)/bin/uv pip compile -q --no-deps \
+	@for file in $(LOCKS:.in=); do $(VENV)/bin/uv pip compile -q --no-deps \
 	  --generate-hashes --no-annotate --no-header --python-version 3.11 $$file.in -o $$file.txt || exit 1; done
 
 colcon: venv

@@ -42,7 +42,10 @@ for package in "${packages[@]}"; do
       -DCMAKE_INSTALL_PREFIX="$venv" -DCMAKE_INSTALL_LIBDIR=lib -DPython3_EXECUTABLE="$venv/bin/python" &&
     cmake --build "$build/$package" --parallel "$(nproc)" &&
     cmake --install "$build/$package"
-  } >>"$log" 2>&1 || die "the interfaces of $package could not be built, details in $log"
+  } >>"$log" 2>&1 &
+done
+for package in "${packages[@]}"; do
+  wait -n || die "the interfaces could not be built, details in $log"
 done
 (cd / && "$venv/bin/python" -c 'import control_msgs.action, controller_manager_msgs.srv') >>"$log" 2>&1 ||
   die "the interfaces were built but cannot be imported, details in $log"

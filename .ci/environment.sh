@@ -10,7 +10,7 @@ venv=$(realpath -m "${1:?usage: environment.sh VENV [newest|oldest]}")
 python=${PYTHON:-python3}
 log=$venv/environment.log
 stamp=$venv/environment.sha256
-locks=("$here/requirements.txt" "$here/requirements-$numerical.txt")
+locks=("$here"/requirements{,-"$numerical",-overlay}.txt)
 
 die() { echo "error: $*" >&2; exit 1; }
 
@@ -22,7 +22,7 @@ command -v "$python" >/dev/null || die "$python is missing: apt install python3 
 command -v sha256sum >/dev/null || die 'sha256sum is missing: apt install coreutils'
 
 wanted=$({ echo "$venv $root"; "$python" --version; cat "${locks[@]}" "$here"/*.sh "$root"/setup.{py,cfg} \
-  "$here/requirements-overlay.txt" $(find "$here"/control_msgs "$here"/controller_manager_msgs -type f | LC_ALL=C sort); } | sha256sum)
+  "$here/requirements-uv.txt" $(find "$here"/control_msgs "$here"/controller_manager_msgs -type f | LC_ALL=C sort); } | sha256sum)
 if [ -x "$venv/bin/python" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then exit 0; fi
 
 for tool in cmake make gcc g++; do
@@ -46,7 +46,11 @@ fi
 install() { "$venv/bin/python" -m pip install --disable-pip-version-check --no-input --no-deps --no-compile "$@" >>"$log" 2>&1; }
 
 : >"$log"
-install --require-hashes "${locks[@]/#/-r}" ||
+install --require-hashes -r "$here/requirements-uv.txt" ||
+  die "uv could not be installed from PyPI: check network and free space, details in $log"
+# uv takes 6 s for what takes pip 30. It reads no pip.conf: pip installs where uv cannot.
+"$venv/bin/uv" pip install --python "$venv/bin/python" --no-deps --require-hashes "${locks[@]/#/-r}" >>"$log" 2>&1 ||
+  install --require-hashes "${locks[@]/#/-r}" ||
   die "the packages of ${locks[*]#"$root"/} could not be installed from PyPI: check network and free space, details in $log"
 "$here/build_control_msgs.sh" "$venv"
 install --no-build-isolation --editable "$root" || die "the package itself could not be installed, details in $log"

@@ -50,10 +50,10 @@ CREEP_TIME = 4.0
 MEASURING_TIME = 1.0  # for which the noisy efforts of a posture are averaged [s]
 # What a worker process may take for a motion [s]: a hundred times what it needs on a free machine.
 WORKER_TIME = 600.0
-# Shares of the motion, one after the other, that are run with proposed gains before all of it.
-GROWTH = (0.25, 0.5)
-# Tracking error of such a share, over that of all of the motion with the present gains, at which
-# a trial ends: friction and weight leave as much of any motion, and less with stiffer gains.
+# To this share of the motion the first one with proposed gains grows, before all of it is run.
+GROWTH = 0.5
+# Tracking error of the growing motion, over that of all of it with the present gains, at which a
+# trial ends: friction and weight leave as much of any motion, and less with stiffer gains.
 GROWN_ERROR = 2.0
 PlainGains = dict[str, dict[str, float]]
 
@@ -168,8 +168,8 @@ class VerificationSession(Session):
         description, model = self.description, self._model
         description.check_gains_are_torques()
         wanted = self._identification.controller_gains
-        growing = [grown(self._points, share) for share in GROWTH]
-        for points in (self._points, *growing):
+        growing = grown(self._points, GROWTH)
+        for points in (self._points, growing):
             self.check_motion(points)
         what = 'running the motion with the present gains'
         known = self.present
@@ -200,14 +200,13 @@ class VerificationSession(Session):
         sentence = 'the proposed gains are not better: the old ones are set again'
         with on_trial(self.guardian, self.context.controller, *parameters) as keep:
             self.wait_at_rest()
-            for share, points in zip(GROWTH, growing, strict=True):
-                error = self._track(f'{what}, {100 * share:.0f} % of it', points).rms
-                if (error > GROWN_ERROR * before.rms).any():
-                    joint = self.context.robot.joints[int(np.argmax(error / before.rms))]
-                    raise RobotStateError(
-                        f'with the proposed gains {joint} is farther off in {100 * share:.0f} % '
-                        'of the motion than in all of it before: they are not tried any further'
-                    )
+            error = self._track(f'{what}, growing to {GROWTH:.0%}', growing).rms
+            if (error > GROWN_ERROR * before.rms).any():
+                joint = self.context.robot.joints[int(np.argmax(error / before.rms))]
+                raise RobotStateError(
+                    f'with the proposed gains {joint} is farther off in {GROWTH:.0%} of the '
+                    'motion than in all of it before: they are not tried any further'
+                )
             after = [self._track(text, self._points) for text in (what, f'{what} again')]
             if kept := tracks_better(present, after):
                 path = self._write_gains(record.GAINS, new, 'that follow from the inertia')
@@ -300,9 +299,18 @@ def _propose_beside_motion(*run: Any) -> tuple[Tracking, GainProposal]:
 
 
 def grown(points: Waypoints, share: float) -> Waypoints:
-    """Return a share of a motion, from where it begins and in the same time."""
-    q = points.q[0] + share * (points.q - points.q[0])
-    return dataclasses.replace(points, q=q, dq=share * points.dq, ddq=share * points.ddq)
+    """Return a motion that grows smoothly, from where it begins, to a share of one from rest."""
+    u = (points.time / points.duration)[:, None]
+    part = share * u**3 * (10.0 - 15.0 * u + 6.0 * u**2)
+    rate = share * 30.0 * (u * (1.0 - u)) ** 2 / points.duration
+    change = share * 60.0 * u * (1.0 - u) * (1.0 - 2.0 * u) / points.duration**2
+    away = points.q - points.q[0]
+    return dataclasses.replace(
+        points,
+        q=points.q[0] + part * away,
+        dq=part * points.dq + rate * away,
+        ddq=part * points.ddq + 2.0 * rate * points.dq + change * away,
+    )
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import pytest
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
-from robotid_ros.core.excitation.trajectory import point_to_point
+from robotid_ros.core.excitation.trajectory import point_to_point, Waypoints
 from robotid_ros.core.identification_settings import GainProposalSettings
 from robotid_ros.core.model import build_robot
 from robotid_ros.core.verification.feed_forward import with_rests
@@ -153,11 +153,16 @@ def test_gains_are_proposed_for_the_run_that_was_logged():
     assert {joint: (g.p, g.d) for joint, g in found.old.items()} == gains
 
 
-def test_a_share_of_a_motion_begins_where_it_does_and_keeps_its_time():
-    joints = ('a', 'b')
-    motion = point_to_point(joints, *np.array([[1.0, 2.0], [2.0, 0.0], [1.0, 1.0], [1.0, 1.0]]))
-    share = grown(motion, 0.25)
-    np.testing.assert_allclose(share.q, [[1.0, 2.0], [1.25, 1.5]])
-    time = np.linspace(0.0, motion.duration, 7)
-    for whole, part in zip(motion.sample(time)[1:], share.sample(time)[1:], strict=True):
-        np.testing.assert_allclose(part, 0.25 * whole, atol=1e-12)
+def test_a_motion_grows_to_a_share_of_itself_and_is_smooth():
+    ends = np.array([[0.0, 2.0], [2.0, 0.0], [1.0, 1.0], [1.0, 1.0]])
+    whole = point_to_point(('a', 'b'), *ends)
+    times = np.linspace(0.0, whole.duration, 2001)
+    whole = Waypoints(whole.joints, times, *whole.sample(times))
+    part = grown(whole, 0.5)
+    np.testing.assert_allclose(part.q[[0, -1]], [[0.0, 2.0], [1.0, 1.0]])
+    np.testing.assert_allclose([part.dq[[0, -1]], part.ddq[[0, -1]]], 0.0, atol=1e-9)
+    share = ((part.q - part.q[0]) / (whole.q[-1] - whole.q[0])).max(axis=1)
+    assert (np.diff(share) >= 0.0).all()
+    for value, slope in ((part.q, part.dq), (part.dq, part.ddq)):
+        steps = np.gradient(value, times, axis=0)
+        np.testing.assert_allclose(steps[1:-1], slope[1:-1], atol=1e-4)
