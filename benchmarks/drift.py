@@ -20,6 +20,7 @@ from robotid_ros.core.identification_settings import DriftSettings
 from robotid_ros.core.model import Robot
 from robotid_ros.core.monitoring.change_tests import FRICTION, PAYLOAD
 from robotid_ros.core.monitoring.drift_monitor import DriftChange, DriftMonitor
+from robotid_ros.core.monitoring.motion_rows import LIVE_CUTOFF
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.signals.recording import Recording
 
@@ -84,10 +85,8 @@ def identified(name: str, work: Work, working) -> Model:
     residual = found.validation.moving_residual * np.sqrt(np.mean(measured**2, axis=0))
     shown = ', '.join(f'{100.0 * x:.2f}' for x in found.validation.moving_residual)
     print(f'{name}: left of the validation {shown} %', flush=True)
-    live = configuration.identification.live_cutoff
-    return Model(
-        robot, standard, sigma, residual, live, configuration.identification.signals.standstill
-    )
+    standstill = configuration.identification.signals.standstill
+    return Model(robot, standard, sigma, residual, LIVE_CUTOFF, standstill)
 
 
 def recorded(robot: Robot, batches) -> Recording:

@@ -111,16 +111,13 @@ class PayloadIdentificationSettings:
 class IdentificationNodeSettings(IdentificationSettings):
     """The estimation, where its files go, and what follows from it."""
 
-    RETIRED = (*IdentificationSettings.RETIRED, 'live_rate')
+    RETIRED = (*IdentificationSettings.RETIRED, 'live_rate', 'live_cutoff')
 
     output_dir: str = setting('', "where results go; empty: '<recording>_identified'")
     folders: tuple[str, ...] = setting(
         (), 'folders besides recorder.folder below which recordings may be identified'
     )
     time_limit: float = setting(900.0, 'longest identification', unit='s', minimum=1.0)
-    live_cutoff: float = setting(
-        10.0, 'corner of the filter of live predictions', unit='Hz', minimum=0.1
-    )
     controller_gains: GainProposalSettings = setting(GainProposalSettings, 'proposed gains')
     drift: DriftSettings = setting(DriftSettings, 'changes of friction, offsets and payload')
     contact: ContactSettings = setting(ContactSettings, 'external effort, wrench and contact')

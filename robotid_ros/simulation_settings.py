@@ -87,32 +87,6 @@ class ElasticDriveSettings:
 
 
 @dataclass(frozen=True)
-class DriveLoopSettings:
-    """
-    Loops of drives that are commanded positions or velocities, which nobody outside knows.
-
-    Gains follow from the inertia J of each joint at the start, as a commissioning sets them:
-    `τ = J velocity_bandwidth (e + ∫e dt / integral_time)`, e the error of the velocity.
-    """
-
-    rate: float = setting(
-        2000.0, "rate of the loops, at least the hardware's", unit='Hz', minimum=1.0
-    )
-    position_gain: float = setting(
-        40.0, 'velocity per position error', unit='1/s', minimum=0.0, maximum=1000.0
-    )
-    velocity_bandwidth: float = setting(
-        200.0, 'bandwidth of the velocity loop', unit='rad/s', minimum=1.0
-    )
-    integral_time: float = setting(
-        0.05, 'integral time of the velocity loop, 0: none', unit='s', minimum=0.0
-    )
-    velocity_feedforward: float = setting(
-        1.0, "share of the position command's slope", minimum=0.0, maximum=1.0
-    )
-
-
-@dataclass(frozen=True)
 class PayloadSettings:
     """A body that is fixed to a link and missing in the published URDF."""
 
@@ -154,7 +128,7 @@ class SimulationSettings:
     Arrays per joint are in the order of `joints`; one value applies to all joints.
     """
 
-    RETIRED = ('drop', 'controller_state_rate')
+    RETIRED = ('drop', 'controller_state_rate', 'drive_loops')
 
     controller: str = setting('arm_controller', 'name of the controller')
     effort_controller: str = setting(
@@ -167,9 +141,6 @@ class SimulationSettings:
     )
     late_preemption: bool = setting(
         False, 'let a preempted goal end with its successor, as before ros2_controllers 4.41'
-    )
-    drive_loops: DriveLoopSettings = setting(
-        DriveLoopSettings, 'loops of drives that take no efforts'
     )
     speed_scaling: float = setting(
         1.0, 'speed scaling of trajectories, with position commands', minimum=0.0, maximum=1.0,

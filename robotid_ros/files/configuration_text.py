@@ -31,22 +31,18 @@ def _wrapped(start: str, value: Any) -> list[str]:
     if len(text) <= WIDTH or not isinstance(value, list | tuple):
         return [text]
     deeper = ' ' * (len(start) - len(start.lstrip()) + 2 * len(INDENT))
-    lines = [start.rstrip(), deeper + '[']
-    for item in map(dump_flow, value):
-        if len(lines[-1]) + len(item) > WIDTH - 2:
-            lines[-1] = lines[-1].rstrip()
-            lines.append(deeper + ' ')
-        lines[-1] += f'{item}, '
-    lines[-1] = lines[-1].removesuffix(', ') + ']'
-    return lines
+    return [start.rstrip(), *_wrap(dump_flow(value), deeper, f'{deeper} ')]
+
+
+def _wrap(text: str, first: str, others: str) -> list[str]:
+    """Break a text between its words, into lines behind an indent."""
+    plain: Any = {'break_long_words': False, 'break_on_hyphens': False}
+    return textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=others, **plain)
 
 
 def _comment(text: str, indent: str) -> list[str]:
-    wrap = textwrap.TextWrapper(
-        WIDTH, initial_indent=f'{indent}# ', subsequent_indent=f'{indent}# ',
-        break_long_words=False, break_on_hyphens=False,
-    )  # fmt: skip
-    return [line for paragraph in text.splitlines() for line in wrap.wrap(paragraph)]
+    lines = (_wrap(paragraph, f'{indent}# ', f'{indent}# ') for paragraph in text.splitlines())
+    return [*itertools.chain(*lines)]
 
 
 # Digits of a guess.

@@ -388,9 +388,22 @@ class Sensors:
 Step = Callable[[Sequence[float]], list[float]]
 
 
+class LoopGains(NamedTuple):
+    """Gains as a commissioning sets them, and the rate of the loops."""
+
+    rate: float = 2000.0  # at least the hardware's [Hz]
+    position_gain: float = 40.0  # velocity per position error [1/s]
+    velocity_bandwidth: float = 200.0  # [rad/s]
+    integral_time: float = 0.05  # of the velocity loop, 0: none [s]
+    velocity_feedforward: float = 1.0  # share of the position command's slope
+
+
+LOOP_GAINS = LoopGains()
+
+
 class DriveLoops:
     """
-    The loops of all joints, `ratio` steps of them in a period of the hardware.
+    The loops of drives that take no efforts, `ratio` steps of them in a period of the hardware.
 
     A position loop, P with feed-forward of the command's slope ṙ, and a velocity loop, PI:
     `v = kp (r − q) + s ṙ`, `τ = J ω (e + ∫e dt / Ti)`, `e = v − q̇`, J the inertia [kg·m², kg] at
@@ -399,8 +412,10 @@ class DriveLoops:
     first one. The period of `physics` is that of the loops.
     """
 
-    def __init__(self, settings: SimulationSettings, physics: Physics, ratio: int):
-        loops, self._physics, self._ratio = settings.drive_loops, physics, ratio
+    def __init__(
+        self, settings: SimulationSettings, physics: Physics, ratio: int, loops: LoopGains
+    ):
+        self._physics, self._ratio = physics, ratio
         self._position_is_commanded = settings.command_interface == 'position'
         self._kp, self._share = loops.position_gain, loops.velocity_feedforward
         self._kv = np.array(physics.drive_inertia) * loops.velocity_bandwidth
@@ -443,14 +458,16 @@ class DriveLoops:
 
 
 def build_drives_of(
-    settings: SimulationSettings, build_physics: Callable[[SimulationSettings], Physics]
+    settings: SimulationSettings,
+    build_physics: Callable[[SimulationSettings], Physics],
+    loops: LoopGains = LOOP_GAINS,
 ) -> tuple[Physics, Step]:
     """Build the physics, and a step of the hardware's period for commands (n,)."""
     if settings.command_interface == 'effort':
         physics = build_physics(settings)
         return physics, physics.step
-    ratio = max(1, math.ceil(settings.drive_loops.rate / settings.update_rate))
+    ratio = max(1, math.ceil(loops.rate / settings.update_rate))
     physics = build_physics(
         dataclasses.replace(settings, update_rate=settings.update_rate * ratio)
     )
-    return physics, DriveLoops(settings, physics, ratio).step
+    return physics, DriveLoops(settings, physics, ratio, loops).step

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from robotid_ros.plant.physics import build_drives_of, Physics
-from robotid_ros.simulation_settings import DriveLoopSettings, SimulationSettings
+from robotid_ros.plant.physics import build_drives_of, LoopGains, Physics
+from robotid_ros.simulation_settings import SimulationSettings
 
 from .test_mujoco_physics import SLIDER
 
@@ -14,12 +14,8 @@ MASS, MS = 2.0, 1e-3
 def cart(interface, gravity=0.0, **loops):
     """Return physics and step of a cart on a rail, by default without integral and slope."""
     values = {'rate': 20000.0, 'integral_time': 0.0, 'velocity_feedforward': 0.0, **loops}
-    settings = SimulationSettings(
-        command_interface=interface,
-        drive_loops=DriveLoopSettings(**values),
-        gravity=(gravity, 0.0, 0.0),
-    )
-    return build_drives_of(settings, lambda s: Physics(SLIDER, s))
+    settings = SimulationSettings(command_interface=interface, gravity=(gravity, 0.0, 0.0))
+    return build_drives_of(settings, lambda s: Physics(SLIDER, s), LoopGains(**values))
 
 
 def test_a_velocity_command_is_reached_as_by_a_first_order_lag():

@@ -33,7 +33,6 @@ def configured(config: Path, folder: Path, **simulation: object) -> Path:
     values = yaml.safe_load(config.read_text())
     values['/**']['ros__parameters']['simulation'].update(
         **{'update_rate': 250.0, 'state_rate': 250.0, 'real_time_factor': 2.0},
-        drive_loops={'rate': 1000.0},
         **simulation,
     )
     path = folder / 'scara.yaml'

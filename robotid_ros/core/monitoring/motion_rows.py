@@ -12,6 +12,7 @@ from ..model import regressor, Robot
 
 # Steps are rounded to this, so that few transition matrices are made, and kept up to a number [s].
 STEP_RESOLUTION, MAX_KEPT_STEPS = 1e-5, 1000
+LIVE_CUTOFF = 10.0  # corner of the filter of live predictions and of drift [Hz]
 
 
 class StateVariableFilter:

@@ -1,6 +1,6 @@
 """Recordings of any kind: opened, with their topics and messages, without what is damaged."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 import contextlib
 from dataclasses import replace
 from functools import cached_property
@@ -44,17 +44,16 @@ class Bag:
         self,
         path: Path,
         readers: list[Any],
-        notes: Sequence[Finding],
+        notes: list[Finding],
         options: ReadOptions,
         size: int,
         table: JointTable | None,
     ):
         self.path, self.options, self.size, self._readers = path, options, size, readers
-        self._notes, self._of_table = notes, table.notes if table else ()
-        self.table = replace(table, notes=()) if table else None
+        self.table, self.add_note = table, notes.append
+        self._notes = notes
         self.connections = [c for reader in readers for c in _connections(reader)]
         self._left_out: dict[tuple[str, str], int] = {}
-        self._added: dict[Finding, None] = {}
 
     @cached_property
     def _typestore(self) -> Any:
@@ -68,17 +67,12 @@ class Bag:
     @property
     def notes(self) -> tuple[Finding, ...]:
         """What was unusual, as far as it was read."""
-        found = [*self._notes, *self._added, *self._of_table]
-        found += (note for reader in self._readers for note in reader.notes)
+        found = [*self._notes, *(note for reader in self._readers for note in reader.notes)]
         found += [
             finding('messages_left_out', count=count, topic=topic, reason=reason)
             for (topic, reason), count in self._left_out.items()
         ]
         return tuple(dict.fromkeys(found))
-
-    def add_note(self, note: Finding) -> None:
-        """Note what was unusual while it was read."""
-        self._added[note] = None
 
     def add_left_out(self, topic: str, counts: Mapping[str, int]) -> None:
         """Note messages of a topic that were left out, by reason; it may be read again."""
@@ -236,7 +230,8 @@ def open_bag(path: str | Path, options: ReadOptions = DEFAULTS) -> Iterator[Bag]
         for part in parts:
             reader = _reader_of(part, notes, options, stack)
             if isinstance(reader, JointTable):
-                table = reader
+                table = replace(reader, notes=())
+                notes += reader.notes
                 continue
             with damage_errors(path, REPAIR):
                 reader.open()

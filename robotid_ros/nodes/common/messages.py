@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from importlib import import_module
-import math
 from typing import Any
 
 from builtin_interfaces.msg import Duration, Time
@@ -172,6 +171,5 @@ def trajectory_message(
 
 def duration_message(seconds: float) -> Duration:
     """Turn seconds into a message, rounded to the nanosecond."""
-    whole = math.floor(seconds)
-    nanoseconds = round((seconds - whole) * 1e9)
-    return Duration(sec=whole + nanoseconds // 10**9, nanosec=nanoseconds % 10**9)
+    whole, nanoseconds = divmod(round(seconds * 1e9), 10**9)
+    return Duration(sec=whole, nanosec=nanoseconds)

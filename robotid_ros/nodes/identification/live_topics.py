@@ -30,7 +30,7 @@ from ...core.monitoring.external_effort import (
     ExternalEffortEstimator,
     ExternalWrench,
 )
-from ...core.monitoring.motion_rows import FilteredStates
+from ...core.monitoring.motion_rows import FilteredStates, LIVE_CUTOFF
 from ...exceptions import RecordingError, RobotIdError
 from ...files.formats.joint_table import JointTable
 from ...files.results import dump_known
@@ -50,11 +50,11 @@ MAX_GAP = 0.5
 
 
 class LivePrediction:
-    """Predicts efforts by parameters (p,), from joint states through a causal filter [Hz]."""
+    """Predicts efforts by parameters (p,), from joint states through a causal filter."""
 
-    def __init__(self, robot: Robot, standard: Array, cutoff: float):
+    def __init__(self, robot: Robot, standard: Array):
         self._robot, self._standard = robot, standard
-        self._states = FilteredStates(robot.drive_gain, cutoff, MAX_GAP)
+        self._states = FilteredStates(robot.drive_gain, LIVE_CUTOFF, MAX_GAP)
 
     def update(self, stamp: np.ndarray, position: Array, effort: Array) -> None:
         """Take in joint states: stamps [ns], positions and efforts as published, (N, n)."""
@@ -194,7 +194,7 @@ class DriftTopics:
         left = {row.joint: row.reported * row.torque for row in fits}
         residual = np.array([left.get(joint, 0.0) for joint in robot.joints])
         known = outcome.standard, np.nan_to_num(sigma), np.nan_to_num(residual)
-        limits = settings.drift, settings.live_cutoff, settings.signals.standstill
+        limits = settings.drift, LIVE_CUTOFF, settings.signals.standstill
         self._monitor = DriftMonitor(robot, *known, *limits)
 
     def update(self, states: JointTable) -> None:

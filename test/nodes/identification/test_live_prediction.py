@@ -25,7 +25,7 @@ def test_residual_is_small_where_the_model_is_true():
     q, dq, ddq = np.sin(w * t), w * np.cos(w * t), -(w**2) * np.sin(w * t)
     chi = robot.prior
     tau = inverse_dynamics(robot, chi, q[:, None], dq[:, None], ddq[:, None])
-    live = LivePrediction(robot, chi, 10.0)
+    live = LivePrediction(robot, chi)
     assert live.predict() is None
     stamps = (1e9 * t).astype(np.int64)
     residuals = []
@@ -41,7 +41,7 @@ def test_residual_is_small_where_the_model_is_true():
 
 def test_gaps_and_repetitions_do_not_upset_it():
     robot = build_robot(PENDULUM, RobotSettings())
-    live = LivePrediction(robot, robot.prior, 10.0)
+    live = LivePrediction(robot, robot.prior)
     stamps = np.array([0, 2_000_000, 2_000_000, 1_000_000, 3_000_000_000], dtype=np.int64)
     position = np.array([[0.1], [0.1], [9.0], [9.0], [0.3]])
     live.update(stamps, position, np.zeros((5, 1)))
@@ -55,7 +55,7 @@ def test_gaps_and_repetitions_do_not_upset_it():
 
 def test_one_wrong_stamp_does_not_end_it():
     robot = build_robot(PENDULUM, RobotSettings())
-    live = LivePrediction(robot, robot.prior, 10.0)
+    live = LivePrediction(robot, robot.prior)
     stamps = np.arange(1, 500, dtype=np.int64) * 2_000_000
     stamps[100] = 2**31 * 10**9
     live.update(stamps, np.sin(stamps * 3e-9)[:, None], np.zeros((499, 1)))
@@ -64,7 +64,7 @@ def test_one_wrong_stamp_does_not_end_it():
 
 def test_efforts_that_nobody_reports_leave_the_prediction():
     robot = build_robot(PENDULUM, RobotSettings())
-    silent, speaking = (LivePrediction(robot, robot.prior, 10.0) for _ in range(2))
+    silent, speaking = (LivePrediction(robot, robot.prior) for _ in range(2))
     stamps = np.arange(1, 500, dtype=np.int64) * 2_000_000
     position = np.sin(stamps * 3e-9)[:, None]
     silent.update(stamps, position, np.full((499, 1), np.nan))
@@ -79,7 +79,7 @@ def test_efforts_that_nobody_reports_leave_the_prediction():
 @pytest.mark.parametrize('silence', [np.nan, 0.0])
 def test_a_driver_without_sensors_has_no_residual(silence):
     robot = build_robot(PENDULUM, RobotSettings())
-    live = LivePrediction(robot, robot.prior, 10.0)
+    live = LivePrediction(robot, robot.prior)
 
     def residual(first, count, effort):
         stamps = np.arange(first, first + count, dtype=np.int64) * 2_000_000
