@@ -73,8 +73,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'scale of all torques'
     )
     shared.option(group, f'--known-mass {KNOWN_MASS}', text, type=parse_known_mass)
-    text = 'a scale of each body, near 1 as identification.prior_spread says'
-    shared.option(group, '--free-bodies', text)
     shared.option(group, *shared.CALIBRATION)
     shared.option(parser, *shared.ALL)
 
@@ -82,10 +80,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> shared.Outcome:
     """Identify and write the files."""
     commanded, progress = args.method == COMMANDS, args.progress
-    if not commanded and (args.known_mass or args.free_bodies or args.calibration):
+    if not commanded and (args.known_mass or args.calibration):
         raise ConfigurationError(
-            '--known-mass, --free-bodies and --calibration are options of --method commands: add '
-            'it, or leave them out'
+            '--known-mass and --calibration are options of --method commands: add it, or leave '
+            'them out'
         )
     if commanded and (args.validation or args.validation_part):
         raise ConfigurationError(
@@ -172,12 +170,7 @@ def _identify_servos(args: argparse.Namespace, given: 'Input', folder: Path) -> 
     part = shared.selected_part(args)
     recordings = [shared.in_memory(split(each, part)[0]) for each in given.recordings]
     found = identify_commanded(
-        recordings,
-        given.robot,
-        prior_spread=given.configuration.identification.prior_spread,
-        free_bodies=args.free_bodies,
-        known_mass=args.known_mass,
-        progress=args.progress.step,
+        recordings, given.robot, known_mass=args.known_mass, progress=args.progress.step
     )
     args.progress.step('writing the results')
     notes = (*given.robot.warnings, *(note for each in recordings for note in each.notes))

@@ -166,46 +166,42 @@ def test_simulators_get_the_servos(run, servos, tmp_path, kind):
         assert float(text.partition('\n')[0]) == pytest.approx(per_degree)
 
 
-@pytest.mark.parametrize('words', [(), ('--free-bodies',)], ids=['all alike', 'free bodies'])
 @pytest.mark.slow
-def test_the_model_has_the_bodies_that_a_known_mass_shows(run, tmp_path, words):
-    """All are 1.4 times as heavy as described; or only the last one is."""
+def test_the_model_has_the_bodies_that_a_known_mass_shows(run, tmp_path):
+    """All are 1.4 times as heavy as described."""
     pytest.importorskip('pyarrow')
-    chain = servo_plant.ARM if words else ARM
-    place, last = (0.0, 0.0, 0.1), chain[-1][0]
-    heavy = (*chain[-1][:4], 1.4 * chain[-1][4], chain[-1][5], [1.4 * x for x in chain[-1][6]])
-    truth = {row[0]: TRUTH['shoulder'] for row in chain}
+    place, last = (0.0, 0.0, 0.1), ARM[-1][0]
+    heavy = (*ARM[-1][:4], 1.4 * ARM[-1][4], ARM[-1][5], [1.4 * x for x in ARM[-1][6]])
+    truth = {row[0]: TRUTH['shoulder'] for row in ARM}
     time, logs = np.arange(0.0, 6.0, 1.0 / 25), [tmp_path / 'bare', tmp_path / 'loaded']
     for seed, added in enumerate((None, (last, 0.3, place))):
-        commands = servo_plant.motion(time, len(chain), seed, 0.5)
-        plant = (*chain[:-1], heavy)
+        commands = servo_plant.motion(time, len(ARM), seed, 0.5)
+        plant = (*ARM[:-1], heavy)
         log = servo_plant.record(plant, truth, commands, 25, 0.04, 4e-4, seed, added)
         servo_plant.save_lerobot(logs[seed], log)
-    (tmp_path / 'arm.urdf').write_text(servo_plant.urdf(chain))
+    (tmp_path / 'arm.urdf').write_text(servo_plant.urdf(ARM))
     options = ('--method', 'commands', '--units', 'position=deg', '-o', tmp_path / 'out')
     mass = ('--known-mass', f'0.3@{last}_link:0,0,0.1')
-    code, _, errors = run(
-        'identify', *logs, '--urdf', tmp_path / 'arm.urdf', *options, *mass, *words
-    )
+    code, _, errors = run('identify', *logs, '--urdf', tmp_path / 'arm.urdf', *options, *mass)
     assert (code, errors) == (0, ''), errors
     content = parse_yaml((tmp_path / 'out/parameters.yaml').read_text(), '')
     scales = [each for each in content['parameters'] if each['symbol'] == 'bodies']
-    assert [each['joint'] for each in scales] == ([row[0] for row in chain] if words else [''])
+    assert [each['joint'] for each in scales] == ['']
     model = mujoco.MjModel.from_xml_path(str(tmp_path / 'out/identified.xml'))
-    for row, scale in zip(chain, scales, strict=True):
-        found, true = model.body(f'{row[0]}_link'), 1.4 if row[0] == last else 1.0
+    for row, scale in zip(ARM, scales, strict=True):
+        found = model.body(f'{row[0]}_link')
         assert found.mass[0] == pytest.approx(scale['value'] * row[4], rel=1e-9)
         moments = scale['value'] * np.array(row[6])
         np.testing.assert_allclose(np.sort(found.inertia), np.sort(moments), rtol=1e-6)
         np.testing.assert_allclose(found.ipos, row[5], atol=1e-9)
-        assert abs(scale['value'] - true) <= 3.0 * scale['sigma']
-        assert row[0] != last or scale['value'] - 3.0 * scale['sigma'] > 1.0
+        assert abs(scale['value'] - 1.4) <= 3.0 * scale['sigma']
+        assert scale['value'] - 3.0 * scale['sigma'] > 1.0
     # Draws have other bodies too, and a range of each; the table says so.
     code, _, errors = run('export', tmp_path / 'out', '--format', 'ranges', '-o', tmp_path / 'r')
     assert (code, errors) == (0, '')
     table = parse_yaml((tmp_path / 'r/ranges.yaml').read_text(), '')
     draws = np.load(tmp_path / 'r/draws.npz')
-    for row, scale in zip(chain, scales, strict=True):
+    for row, scale in zip(ARM, scales, strict=True):
         mass = table['bodies'][f'{row[0]}_link']['mass']
         assert mass['identified'] == pytest.approx(scale['value'] * row[4], rel=1e-9)
         own = draws['mass'][:, list(draws['bodies']).index(f'{row[0]}_link')]
@@ -252,7 +248,6 @@ def test_what_does_not_go_together_is_said(run, dataset, tmp_path):
 @pytest.mark.parametrize(
     ('words', 'part'),
     [
-        (('--free-bodies',), 'options of --method commands'),
         (('--known-mass', '0.2@link_1'), 'options of --method commands'),
         (('--columns', 'command=q_des{i}'), 'leave command= out'),
     ],

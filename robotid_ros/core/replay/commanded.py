@@ -311,20 +311,17 @@ def identify_commanded(
     recordings: Sequence[Recording],
     robot: Robot,
     *,
-    prior_spread: float = 0.2,
-    free_bodies: bool = False,
     known_mass: KnownMass | None = None,
     progress: Progress = lambda _: None,
 ) -> Commanded:
     """
-    Identify servos, friction, delay and perhaps bodies from commands and positions.
+    Identify servos, friction and delay from commands and positions.
 
     Closed-loop output error on positions ('cloe') of short windows, whose initial states are
     estimated too. No torque is measured: all are in proportion to the bodies, those of the
-    description, or to a mass that is known, which the last recording carries. Bodies that are free
-    have each a scale of its own, with that relative spread. A RecordingError where a recording
-    cannot be used, a ConfigurationError where the robot has parts that are not simulated here, or
-    no inertials, a DivergenceError where the model does not follow the log.
+    description, or to a mass that is known, which the last recording carries. A RecordingError
+    where a recording cannot be used, a ConfigurationError where the robot has parts that are not
+    simulated here, or no inertials, a DivergenceError where the model does not follow the log.
     """
     robot.check_no_mimic_joints('an identification from commands')
     if isinstance(robot, ElasticRobot) or robot.elastic is not None or robot.couplings:
@@ -345,7 +342,7 @@ def identify_commanded(
     progress('reading commands')
     logs = [commanded_log(recording, robot) for recording in recordings]
     windows = make_windows(logs)
-    arm = _servo_arm(robot, len(logs), free_bodies, known_mass)
+    arm = _servo_arm(robot, len(logs), known_mass)
     motions = [
         np.stack([log.commanded(log.time) - log.q, *log.smoothed[1:3]])[:, log.smoothed.valid]
         for log in logs
@@ -353,7 +350,7 @@ def identify_commanded(
     scales = np.sqrt(np.mean(np.concatenate(motions, axis=1) ** 2, axis=1))
     scales = np.maximum(scales, 1e-9)
     progress('simulating the servos')
-    problem = ServoProblem(arm, windows, scales, prior_spread, 1.0 / scales[0])
+    problem = ServoProblem(arm, windows, scales, 1.0 / scales[0])
     problem, fit, covariance = fit_servos(problem, first_parameters(arm, logs))
     q = np.vstack([log.q for log in logs])[:, np.argsort(robot.order)]
     findings = log_findings(logs) + limit_warnings(robot, q, LIMIT_MARGIN)
@@ -361,9 +358,7 @@ def identify_commanded(
     return _result(robot, problem, fit, covariance, findings)
 
 
-def _servo_arm(
-    robot: Robot, logs: int, free_bodies: bool, known_mass: KnownMass | None
-) -> ServoArm:
+def _servo_arm(robot: Robot, logs: int, known_mass: KnownMass | None) -> ServoArm:
     names, speeds = list[tuple[str, int]](), np.ones(robot.n)
     of_drive = ('stiffness', 'damping', *(('armature',) if robot.rotor_inertia else ()))
     for k, j in enumerate(robot.order):
@@ -378,11 +373,8 @@ def _servo_arm(
         names += [(symbol, k) for symbol in (*of_drive, *of_friction, 'bias')]
     names.append((DELAY, -1))
     added: list[tuple[int, pinocchio.Inertia] | None] = [None] * logs
-    if free_bodies:
-        names += [(BODIES, k) for k in range(robot.n)]
-    elif known_mass is not None:
-        names.append((BODIES, -1))
     if known_mass is not None:
+        names.append((BODIES, -1))
         model = robot.model
         if not model.existFrame(known_mass.link):
             links = ', '.join(f.name for f in model.frames if f.type == pinocchio.BODY)

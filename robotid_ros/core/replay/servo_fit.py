@@ -65,16 +65,9 @@ class ServoProblem:
     arm: ServoArm
     windows: Windows
     scales: Array  # (3, n) usual tracking error, velocity and acceleration
-    prior_spread: float  # relative standard deviation of bodies that have a scale each
     weight: Array  # (n,) of positions in the cost
     longest_step: float = COARSE_STEP  # of a simulation [s]
     simulations: int = 0  # how many there were
-
-    @property
-    def precision(self) -> Array:
-        """Of the prior of each parameter, (m,)."""
-        free = [symbol == BODIES and joint >= 0 for symbol, joint in self.arm.names]
-        return np.array(free) / self.prior_spread**2
 
     def of(self, **changes: Any) -> 'ServoProblem':
         """Return the problem of an arm with some fields changed."""
@@ -94,7 +87,7 @@ class ServoProblem:
 
     def bounds(self, theta: Array) -> tuple[Array, Array]:
         """Return bounds (m,) of parameters from a start."""
-        masses = self.arm.mass_matrices(self.windows, np.ones(self.arm.robot.n))
+        masses = self.arm.mass_matrices(self.windows, 1.0)
         least = np.diagonal(masses, axis1=1, axis2=2).min(axis=0)
         slowest = self.arm.values(theta)['stiffness'][0] / FASTEST**2 - least
         ranges = {'bias': (-np.inf, np.inf), DELAY: (0.0, MAX_DELAY), BODIES: SCALES}
@@ -122,7 +115,6 @@ class ServoProblem:
         q, asked = simulate_servos(self.arm, self.windows, rows, states[:, None], h)
         residual = (self.windows.q - q[:, 0]) * self.windows.valid[:, :, None]
         cost = float(((residual * self.weight) ** 2).sum())
-        cost += float((self.precision * (theta - 1.0) ** 2).sum())
         return Fit(theta, states, residual, cost, asked)
 
     def linearise(self, fit: Fit, sizes: Array) -> Linear:
@@ -165,8 +157,7 @@ def minimise(
         for _ in range(iterations):
             before = fit.cost
             linear = problem.linearise(fit, sizes)
-            slope = linear.scores.sum(axis=0) + problem.precision * (1.0 - fit.theta)
-            normal = linear.gram + np.diag(problem.precision)
+            slope, normal = linear.scores.sum(axis=0), linear.gram
             scale = 1.0 / np.sqrt(np.maximum(np.diag(normal), 1e-12 / sizes**2))
             scaled = normal * np.outer(scale, scale)
             for _ in range(TRIALS):
@@ -264,8 +255,7 @@ def _covariance(problem: ServoProblem, fit: Fit, linear: Linear) -> Array:
     # scores g of windows.
     m, n, windows = len(fit.theta), problem.arm.robot.n, len(fit.states)
     basis = ratio_basis(problem.arm, fit.theta)
-    prior = basis.T @ np.diag(problem.precision) @ basis
-    normal, scores = basis.T @ linear.gram @ basis + prior, linear.scores @ basis
+    normal, scores = basis.T @ linear.gram @ basis, linear.scores @ basis
     scale = 1.0 / np.sqrt(np.maximum(np.diag(normal), 1e-300))
     scale = np.outer(scale, scale)
     inverse = np.linalg.inv(normal * scale + 1e-12 * np.eye(m)) * scale
@@ -273,7 +263,7 @@ def _covariance(problem: ServoProblem, fit: Fit, linear: Linear) -> Array:
     white = inverse * fit.cost / max(freedom, 1)
     # Parameters of a joint act on its own residuals most: they are what windows are spent on.
     spent = windows / max(windows - m / n, 1.0)
-    robust = inverse @ (spent * scores.T @ scores + prior) @ inverse
+    robust = inverse @ (spent * scores.T @ scores) @ inverse
     robust = robust + 1e-6 * white  # where no window has a score
     larger = np.sqrt(np.maximum(np.diag(white) / np.diag(robust), 1.0))
     return np.asarray(robust * np.outer(larger, larger))

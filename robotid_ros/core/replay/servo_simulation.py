@@ -60,8 +60,8 @@ class ServoArm:
     """
 
     robot: Robot  # rigid, its prior are the bodies
-    # (m,) parameters: (symbol, number of the joint in the model's order or of the link), the
-    # delay, a scale of bodies; −1 where a parameter is of all.
+    # (m,) parameters: (symbol, number of the joint in the model's order), −1 of the delay and of
+    # the scale of the bodies.
     names: tuple[tuple[str, int], ...]
     limit: Array  # (n,) torque limits that are not free
     stribeck_velocity: Array  # (n,) [rad/s or m/s]
@@ -69,35 +69,32 @@ class ServoArm:
     added: tuple[tuple[int, pinocchio.Inertia] | None, ...] = (None,)
 
     def values(self, theta: Array) -> dict[str, Array]:
-        """Return the parameters by symbol of rows theta (R, m): (R, n), the delay (R,)."""
+        """Return the parameters by symbol of rows theta (R, m): (R, n), those of all (R,)."""
         theta = np.atleast_2d(theta)
         found: dict[str, Array] = {s: np.zeros((len(theta), self.robot.n)) for s in UNITS}
         found['limit'] += self.limit
-        found[BODIES] += 1.0
-        found[DELAY] = np.zeros(len(theta))
+        found[BODIES], found[DELAY] = np.ones(len(theta)), np.zeros(len(theta))
         for column, (symbol, joint) in zip(theta.T, self.names, strict=True):
-            if symbol == DELAY:
-                found[DELAY] = column
-            elif joint < 0:  # of all bodies together
-                found[symbol][:] = column[:, None]
+            if joint < 0:
+                found[symbol] = column
             else:
                 found[symbol][:, joint] = column
         return found
 
-    def models(self, scale: Array) -> list[Any]:
-        """Return the Pinocchio model of each log, of bodies times their scales (n,)."""
+    def models(self, scale: float) -> list[Any]:
+        """Return the Pinocchio model of each log, of bodies times their scale."""
         models = []
         for added in self.added:
             model = model_with(self.robot, self.robot.prior, armature=False)
             for k in range(self.robot.n):
-                own = model.inertias[k + 1].toDynamicParameters() * scale[k]
+                own = model.inertias[k + 1].toDynamicParameters() * scale
                 body = pinocchio.Inertia.FromDynamicParameters(own)
                 model.inertias[k + 1] = body + added[1] if added and added[0] == k else body
             models.append(model)
         return models
 
-    def mass_matrices(self, windows: Windows, scale: Array) -> Array:
-        """Return M where some windows start, (P, n, n), of bodies times their scales (n,)."""
+    def mass_matrices(self, windows: Windows, scale: float) -> Array:
+        """Return M where some windows start, (P, n, n), of bodies times their scale."""
         model, starts = self.models(scale)[0], windows.state[:, 0]
         data = model.createData()
         some = starts[:: max(1, len(starts) // 10)]
@@ -107,13 +104,12 @@ class ServoArm:
 def _rigid_terms(
     arm: ServoArm, models: list[Any], log: Indices, with_bodies: bool
 ) -> Callable[[Array, Array, Array], tuple[Array, Array, Array, Array, Array]]:
-    """Return M, ∂τ/∂q, ∂τ/∂q̇, bias (W, n), torques by each body, all by q, q̇, q̈ (W, n)."""
+    """Return M, ∂τ/∂q, ∂τ/∂q̇, bias and torques of the bodies (W, n), by q, q̇, q̈ (W, n)."""
     datas = [model.createData() for model in models]
     n, count = arm.robot.n, len(log)
     mass, by_q, by_v = (np.zeros((count, n, n)) for _ in range(3))
-    torque, bodies = np.zeros((count, n)), np.zeros((count, n, n))
+    torque, bodies = np.zeros((2, count, n))
     plain = model_with(arm.robot, arm.robot.prior, armature=False)
-    chi = np.array([plain.inertias[k + 1].toDynamicParameters() for k in range(n)])
     other = plain.createData()
     upper = np.triu(np.ones((n, n)))
 
@@ -123,8 +119,7 @@ def _rigid_terms(
             pinocchio.computeRNEADerivatives(models[log[w]], data, q[w], v[w], a[w])
             mass[w], by_q[w], by_v[w], torque[w] = data.M, data.dtau_dq, data.dtau_dv, data.tau
             if with_bodies:
-                columns = pinocchio.computeJointTorqueRegressor(plain, other, q[w], v[w], a[w])
-                bodies[w] = (columns.reshape(n, n, 10) * chi).sum(axis=2)
+                bodies[w] = pinocchio.rnea(plain, other, q[w], v[w], a[w])
         whole = mass * upper + (mass * (upper - np.eye(n))).swapaxes(1, 2)
         return whole, by_q, by_v, torque - _of(whole, a), bodies
 
@@ -211,7 +206,7 @@ def simulate_servos(
         passive = bias[:, None] + (middle - middle[:, :1]) @ by_position.swapaxes(1, 2)
         passive += (speed - speed[:, :1]) @ by_velocity.swapaxes(1, 2)
         if with_bodies:
-            passive += (scale - scale[:1]) @ bodies.swapaxes(1, 2)
+            passive += (scale - scale[0])[:, None] * bodies[:, None]
         a = _of(inverse, np.clip(drive, -limit, limit) - passive)
         if dry:
             load = np.abs(bias + _of(mass, last))[:, None]
