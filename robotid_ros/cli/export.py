@@ -55,7 +55,8 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     output = Path(args.output) if args.output else beside
     shared.expect_new([output], args.force)
     marked = '' if model.estimate else unusable_note(model.results)
-    files, notes = write(args.format, model, folders=args.mesh_folder)
+    options = {'folders': args.mesh_folder} if args.format == 'mjcf' else {}
+    files, notes = write(args.format, model, **options)
     for path, content in files.items():
         write_bytes(output / path, content, overwrite=args.force)
 
