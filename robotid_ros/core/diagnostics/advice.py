@@ -425,7 +425,8 @@ def _geometry(
     robot: Robot, samples: Samples, moving: Sequence[int], efforts: Efforts
 ) -> list[Cause]:
     """Try other senses, zeros and columns of joints that explain more than the `efforts` do."""
-    samples = _decimated(samples)  # once for all readings
+    # Once for all readings.
+    samples = samples.thinned(keep := samples.decimation, decimate(samples.tau.T, keep).T)
     rows = _sample_rows(robot, samples)
     assert rows.q is not None
     recorded, parts = Trials(rows), folds_of(rows)
@@ -598,14 +599,6 @@ def _by_description(
         return []
     values['gains'] = _gains(robot, gains)
     return [_cause(name, robot, off, trial, DESCRIBED, **values)]
-
-
-def _decimated(samples: Samples) -> Samples:
-    """Return one sample in `decimation`."""
-    keep = samples.decimation
-    motion = {k: getattr(samples, k)[::keep] for k in ('time', 'q', 'dq', 'ddq', 'valid')}
-    tau, rate = decimate(samples.tau.T, keep).T, samples.rate / keep
-    return dataclasses.replace(samples, **motion, tau=tau, rate=rate, decimation=1, measured=None)
 
 
 def _unit_of_all(gains: Array) -> str:

@@ -207,13 +207,13 @@ def is_flat(points: Array) -> bool:
     return bool(spread[-1] <= FLAT * spread[0])
 
 
-def _link_name(body: Any) -> str:
+def link_name(body: Any) -> str:
     """Return a body's link: Pinocchio names it 'link_0', 'link_1' for each of its shapes."""
     return str(body.name).rsplit('_', 1)[0]
 
 
 def _remove_ignored(geometry: Any, pairs: tuple[str, ...]) -> None:
-    links = {_link_name(body) for body in geometry.geometryObjects}
+    links = {link_name(body) for body in geometry.geometryObjects}
     for pair in pairs:
         names = set(pair.split('/'))
         if len(names) != 2 or not names <= links | {GROUND}:
@@ -223,7 +223,7 @@ def _remove_ignored(geometry: Any, pairs: tuple[str, ...]) -> None:
             )
         for found in [(p.first, p.second) for p in geometry.collisionPairs]:
             ends = (geometry.geometryObjects[k] for k in found)
-            if {body.name if body.name == GROUND else _link_name(body) for body in ends} == names:
+            if {body.name if body.name == GROUND else link_name(body) for body in ends} == names:
                 geometry.removeCollisionPair(pin.CollisionPair(*found))
 
 
@@ -245,7 +245,7 @@ def _remove_inseparable(
     for first, second in close:
         if geometry.geometryObjects[second].name == GROUND:
             raise ConfigurationError(
-                f'{_link_name(geometry.geometryObjects[first])} is below the ground in each of '
+                f'{link_name(geometry.geometryObjects[first])} is below the ground in each of '
                 f'{DRAWS} configurations: lower excitation.workspace.ground, or name the pair '
                 "'link/ground' in excitation.workspace.ignored_pairs"
             )

@@ -139,12 +139,9 @@ def at_instants(
     cutoff = max(MIN_CUTOFF, CUTOFF_FACTOR * bandwidth)
     follow = dataclasses.replace(signals, cutoff=cutoff, band=cutoff, decimation=1)
     samples = prepare(recording, robot, follow, ends=signals.rows == 'every')
-    keep = slice(None, None, max(1, len(samples.time) // ROWS))
-    tau = lowpass(samples.tau, samples.cutoff, samples.rate, signals.order)[keep]
-    motion = {k: getattr(samples, k)[keep] for k in ('time', 'q', 'dq', 'ddq', 'valid')}
-    thinned = dataclasses.replace(
-        samples, **motion, tau=tau, rate=samples.rate / keep.step, measured=None
-    )
+    keep = max(1, len(samples.time) // ROWS)
+    tau = lowpass(samples.tau, samples.cutoff, samples.rate, signals.order)
+    thinned = samples.thinned(keep, tau[::keep])
     system = observe(thinned, robot, base)
     return Observed(system, thinned, (system,))
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...exceptions import CollisionError, ConfigurationError, LimitError, TrajectoryError
 from ..arrays import Array
-from ..excitation.collision_scene import CollisionScene
+from ..excitation.collision_scene import CollisionScene, link_name
 from ..excitation.design import design
 from ..excitation.limits import apply_margins, motion_limits
 from ..excitation.settings import ExcitationSettings, Margins, ValidationSettings, Workspace
@@ -204,7 +204,7 @@ def overlapping_pairs(robot: Robot, workspace: Workspace) -> tuple[str, ...]:
             (bodies[pair.first], bodies[pair.second]), key=lambda body: int(body.parentJoint)
         )
         if share > OVERLAPPING and parents[parents[second.parentJoint]] == first.parentJoint:
-            found.append('/'.join(body.name.rsplit('_', 1)[0] for body in (first, second)))
+            found.append('/'.join(map(link_name, (first, second))))
     return tuple(dict.fromkeys(found))
 
 

@@ -315,6 +315,13 @@ class Samples:
         """Rows (N, n) that may be used and where the joint moves."""
         return self.valid & (np.abs(self.dq) >= STANDSTILL)
 
+    def thinned(self, keep: int, tau: Array) -> Samples:
+        """Return one sample in `keep`, with torques of these that passed a filter."""
+        names = ('time', 'q', 'dq', 'ddq', 'valid')
+        motion = {name: getattr(self, name)[::keep] for name in names}
+        rate = self.rate / keep
+        return dataclasses.replace(self, **motion, tau=tau, rate=rate, decimation=1, measured=None)
+
     def __post_init__(self) -> None:
         freeze_fields(self, 'time', 'q', 'dq', 'ddq', 'tau', 'noise', 'hidden')
         if self.valid.flags.writeable:
