@@ -100,7 +100,7 @@ NAMED = {
     ),
     'replay/replay_problem': (
         ('5/ω_n transient kept',
-         'return max(self.settings.transient * loop, integral)', 'return 0.0'),
+         'return max(TRANSIENT * loop, integral)', 'return 0.0'),
     ),
     'replay/simulated_observation': (
         ('noise that the decimation leaves taken for all of it',

@@ -11,7 +11,7 @@ from .signals.recording import SignalSettings
 class ReplaySettings:
     """Settings of DIDIM and of the output-error methods."""
 
-    RETIRED = ('effort_delay',)
+    RETIRED = ('effort_delay', 'integrator', 'transient')
 
     start: str = setting(
         'auto', 'first parameters: regular (every Ia is 1, or every ZZ with regular_zz, the '
@@ -33,14 +33,8 @@ class ReplaySettings:
         0.02, 'converged when no parameter changes by more than this share of it, or by its σ',
         minimum=0.0,
     )  # fmt: skip
-    transient: float = setting(
-        5.0, 'time left out at the start, in units of 1/ω_n of the slowest joint', minimum=0.0
-    )
     decimation: int = setting(
         0, 'decimation factor of W and Y, low-passed; 0: from ω_n', minimum=0
-    )
-    integrator: str = setting(
-        'auto', 'auto: midpoint if as good as rk4, else rk4', choices=('auto', 'midpoint', 'rk4')
     )
     step: float = setting(0.001, 'longest integration step', unit='s', minimum=1e-6)
     law: str = setting('', "control law; empty: the recorded controller's")

@@ -36,9 +36,9 @@ STRIDE_TOLERANCE = 0.02
 MAX_GAP = 0.05
 # Smallest eigenvalue of M, scaled to a unit diagonal, that counts as positive: above rounding.
 MIN_EIGENVALUE = 1e-9
-# Share of the recording that may be left out for the transient of an integral: long integral times
-# would leave no data.
-MAX_TRANSIENT_SHARE = 0.2
+# Time left out at the start, over 1/ω_n of the slowest joint or the longest integral time; and
+# the share of the recording that may be left out for the latter: long ones would leave no data.
+TRANSIENT, MAX_TRANSIENT_SHARE = 5.0, 0.2
 # Cut-off of the decimation over the bandwidth of the motion, so that its harmonics pass.
 CUTOFF_RATIO = 5.0
 # Rows per row that is kept, at most: slow motions have to leave enough rows to estimate the noise.
@@ -181,8 +181,8 @@ class ReplayProblem:
         loop = 1.0 / float(self.loop_dynamics(self.a_priori_inertia)[0].min())
         longest = MAX_TRANSIENT_SHARE * self.desired.q.shape[0] / self.law.rate
         time = float(self.law.loop.integral_time.max())
-        integral = min(self.settings.transient * time, longest)
-        return max(self.settings.transient * loop, integral)
+        integral = min(TRANSIENT * time, longest)
+        return max(TRANSIENT * loop, integral)
 
     def standard_parameters(self, value: Array) -> Array:
         """Return standard parameters (p,) equivalent to base ones (b,), else as in the prior."""
@@ -217,7 +217,6 @@ class ReplayProblem:
             direct_model(self.robot, chi),
             self.law.scaled(gain_scale),
             self.desired,
-            integrator=self.settings.integrator,
             step=self.settings.step,
             restart=self.restart,
         )

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pinocchio
 
-from ...exceptions import DivergenceError, UnknownNameError
+from ...exceptions import DivergenceError
 from ..arrays import Array, diagonal_scale
 from ..excitation.trajectory import Motion
 from .control_laws import ControlLaw, LinearStep
@@ -19,6 +19,8 @@ from .direct_model import DirectModel, mean_signs
 # and q̈ (n,) at its start with the friction signs (m,); it is given the friction (n,), or finds it.
 Advance = Callable[[Array, Array, Array], tuple[Array, Array]]
 Integrate = Callable[[Array, Array], tuple[Array, Array, Array]]
+# What makes it, of a model, the length of a step [s] and a feedback (n, 2n).
+Integrator = Callable[[DirectModel, float, Array], Integrate]
 
 # Longest step [s], and largest product of step and fastest friction rate, at which two stages are
 # as good as four wherever dry friction acts: on a UR10 at 1 kHz, whose torques err by 1e-5 since
@@ -178,19 +180,13 @@ def substeps(direct: DirectModel, q: Array, period: float, longest: float) -> in
     return int(max(1, by_length, by_friction))
 
 
-def quickest(direct: DirectModel, q: Array, h: float) -> str:
-    """Return the key of the quickest integrator whose error at q (n,) and step h [s] is RK4's."""
+def quickest(direct: DirectModel, q: Array, h: float) -> Tableau:
+    """Return the quickest method whose error at q (n,) and step h [s] is that of RK4."""
     if h > MAX_MIDPOINT_STEP * (1.0 + 1e-9) or direct.smooth_friction is not None:
-        return 'rk4'
+        return RK4
     # Without dry friction nothing hides the difference.
     slow = h * direct.fastest_friction_rate(q) <= MAX_MIDPOINT_FRICTION_STEP
-    return 'midpoint' if slow and direct.coulomb.any() else 'rk4'
-
-
-INTEGRATORS: dict[str, Callable[..., Integrate]] = {
-    'midpoint': partial(runge_kutta, tableau=MIDPOINT),
-    'rk4': runge_kutta,
-}
+    return MIDPOINT if slow and direct.coulomb.any() else RK4
 
 
 class Simulation(NamedTuple):
@@ -213,25 +209,24 @@ def simulate(
     law: ControlLaw,
     desired: Motion,
     *,
-    integrator: str = 'auto',
     step: float = 1e-3,
     restart: int = 0,
     delay: int = 0,
+    integrator: Integrator | None = None,
 ) -> Simulation:
     """
     Integrate the closed loop from the reference's start, at rest relative to it (DIDIM IV).
 
-    The integrator is a key of `INTEGRATORS`, or 'auto', see `quickest`, its longest step in [s].
-    After so many updates a restart takes the state of the reference again, 0: never; after others,
-    the delay, a torque acts. DivergenceError: the robot leaves its reference, or is not finite.
+    No step is longer than `step` [s]. After so many updates a restart takes the state of the
+    reference again, 0: never; after others, the delay, a torque acts. The integrator is
+    `runge_kutta` with the `quickest` method, or another one. DivergenceError: the robot leaves its
+    reference, or is not finite.
     """
-    if integrator not in (*INTEGRATORS, 'auto'):
-        raise UnknownNameError('integrator', integrator, (*INTEGRATORS, 'auto'))
     count, n = desired.q.shape
     parts = substeps(direct, desired.q[0], 1.0 / law.rate, step)
     h = 1.0 / (law.rate * parts)
-    if integrator == 'auto':
-        integrator = quickest(direct, desired.q[0], h)
+    if integrator is None:
+        integrator = partial(runge_kutta, tableau=quickest(direct, desired.q[0], h))
     travel = np.ptp(desired.q, axis=0)
     bound = MAX_DEVIATION * np.maximum(travel, 0.1 * travel.max(initial=0.0)) + 1e-3
     states, ddq, tau = (np.empty((count, width)) for width in (2 * n, n, n))
@@ -242,7 +237,7 @@ def simulate(
     if isinstance(control, LinearStep) and parts == 1 and not delay:
         # Of the integrator, which multiplies the state by a matrix anyhow.
         feedback, control = control.feedback, control.ahead
-    advance = INTEGRATORS[integrator](direct, h, feedback)
+    advance = integrator(direct, h, feedback)
     state = np.concatenate([desired.q[0], desired.dq[0]])
     more = range(parts - 1)
     for k in range(count):

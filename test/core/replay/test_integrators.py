@@ -10,12 +10,12 @@ from scipy.integrate import solve_ivp
 from robotid_ros.core.excitation.trajectory import Motion
 from robotid_ros.core.replay.control_laws import JointTrajectoryEffort
 from robotid_ros.core.replay.simulation import (
-    INTEGRATORS,
     joint_inertia,
     mass_matrices,
     MIDPOINT,
     quickest,
     RK4,
+    runge_kutta,
     simulate,
     smallest_eigenvalue,
     substeps,
@@ -27,11 +27,6 @@ from .arms import arm, block, Pushed, stepper
 # Of the reference: slip speed below which friction is too small, relative and absolute tolerance.
 SMOOTHING, TOLERANCES = 1e-6, (1e-9, 1e-12)
 TRACKING = JointTrajectoryEffort(500.0, np.array([200.0, 80.0]), 100.0, np.array([20.0, 8.0]))
-
-
-@pytest.fixture(autouse=True)
-def with_adaptive(monkeypatch):
-    monkeypatch.setitem(INTEGRATORS, 'adaptive', adaptive)
 
 
 def adaptive(direct, h, feedback=0.0):
@@ -90,21 +85,21 @@ def test_order_without_dry_friction(tableau, order):
 
 def test_two_stages_are_as_good_as_four_where_slips_reverse():
     direct, desired = arm(), wave(700)
-    assert quickest(direct, desired.q[0], 1e-3) == 'midpoint'
-    names = ('auto', 'rk4', 'adaptive')
-    quick, four, sure = (simulate(direct, TRACKING, desired, integrator=name) for name in names)
+    assert quickest(direct, desired.q[0], 1e-3) == MIDPOINT
+    integrators = (None, runge_kutta, adaptive)
+    quick, four, sure = (simulate(direct, TRACKING, desired, integrator=x) for x in integrators)
     assert 0.0 < np.abs(quick.q - four.q).max() < 0.2 * np.abs(four.q - sure.q).max()
     assert np.abs(quick.q - sure.q).max() < 1.1 * np.abs(four.q - sure.q).max()
 
 
 def test_four_stages_are_taken_where_two_would_not_do():
     q = np.zeros(2)
-    assert quickest(arm(), q, 2e-3) == 'rk4'
-    assert quickest(arm(viscous=(30.0, 30.0)), q, 1e-3) == 'rk4'
-    assert quickest(arm(friction=(0.0, 0.0)), q, 1e-3) == 'rk4'
-    assert quickest(arm(smooth_friction=lambda q, dq: 0.0 * q), q, 1e-3) == 'rk4'
+    assert quickest(arm(), q, 2e-3) == RK4
+    assert quickest(arm(viscous=(30.0, 30.0)), q, 1e-3) == RK4
+    assert quickest(arm(friction=(0.0, 0.0)), q, 1e-3) == RK4
+    assert quickest(arm(smooth_friction=lambda q, dq: 0.0 * q), q, 1e-3) == RK4
     # A period that was computed may be longer by its rounding.
-    assert quickest(arm(), q, np.nextafter(1e-3, 1.0)) == 'midpoint'
+    assert quickest(arm(), q, np.nextafter(1e-3, 1.0)) == MIDPOINT
 
 
 def test_no_step_is_longer_than_it_may_be():
@@ -183,16 +178,16 @@ def test_what_friction_holds_does_not_creep(mass, sign):
     np.testing.assert_array_equal([q, dq], [held, np.zeros(2)])
 
 
-@pytest.mark.parametrize(('name', 'count'), [('rk4', 300), ('adaptive', 50)])
-def test_an_offset_is_a_torque(name, count):
+@pytest.mark.parametrize(('integrator', 'count'), [(runge_kutta, 300), (adaptive, 50)])
+def test_an_offset_is_a_torque(integrator, count):
     """Also where slips reverse."""
     desired, offset = wave(count), np.array([0.9, -0.6])
     shifted = dataclasses.replace(arm(), offset=offset)
     law = dataclasses.replace(TRACKING, i=0.0)
-    one = simulate(arm(), law, desired, integrator=name)
+    one = simulate(arm(), law, desired, integrator=integrator)
     pushed = Pushed(law, np.tile(offset, (count, 1)))
-    other = simulate(shifted, pushed, desired, integrator=name)
-    assert (np.abs(one.slip_sign) < 1.0).any() == (name == 'rk4')
+    other = simulate(shifted, pushed, desired, integrator=integrator)
+    assert (np.abs(one.slip_sign) < 1.0).any() == (integrator is runge_kutta)
     np.testing.assert_allclose(one.q, other.q, atol=1e-8)
 
 
@@ -209,7 +204,7 @@ def test_a_step_without_a_reversal_is_computed_once():
 def test_fast_and_adaptive_integrators_agree():
     desired, direct = wave(700), arm()
     fast = simulate(direct, TRACKING, desired)
-    sure = simulate(direct, TRACKING, desired, integrator='adaptive')
+    sure = simulate(direct, TRACKING, desired, integrator=adaptive)
     scale = np.abs(sure.tau).max(axis=0)
     assert np.abs(fast.q - sure.q).max() < 1e-5
     # The turn itself falls anywhere in a step; elsewhere the torques are the same.
@@ -272,7 +267,7 @@ def test_coupled_motor_sticks_and_turns_like_the_adaptive_one():
     inertia = 0.1 * np.outer(ratios[2], ratios[2])
     direct = arm(friction=(0.4, 0.2, 0.3), slip_directions=ratios, coupled_inertia=inertia)
     fast = simulate(direct, TRACKING, wave(500))
-    sure = simulate(direct, TRACKING, wave(500), integrator='adaptive')
+    sure = simulate(direct, TRACKING, wave(500), integrator=adaptive)
     assert np.abs(fast.q - sure.q).max() < 2e-5
 
 
@@ -293,7 +288,7 @@ def test_steep_smooth_friction_gets_smaller_steps():
     direct = arm(friction=(0.0, 0.0), smooth_friction=steep)
     assert substeps(direct, np.zeros(2), 0.002, 0.001) > 5
     run = simulate(direct, TRACKING, wave(400))
-    sure = simulate(direct, TRACKING, wave(400), integrator='adaptive')
+    sure = simulate(direct, TRACKING, wave(400), integrator=adaptive)
     np.testing.assert_allclose(run.q, sure.q, atol=1e-6)
 
 
