@@ -26,7 +26,7 @@ from .messages import (
     stamps,
 )  # fmt: skip
 from .session import read_urdf
-from .storage import Bag, UNBOUNDED, Window
+from .storage import Bag, Group, UNBOUNDED, Window
 
 DYNAMIC_STATE = 'control_msgs/msg/DynamicJointState'
 # Of a controller's state, in the order of a `Reference`; 'desired' until ROS 2 Humble.
@@ -69,8 +69,19 @@ def _read_fields(
     window: Window = UNBOUNDED,
 ) -> tuple[np.ndarray, list[np.ndarray]] | None:
     """Read stamps (N,) [ns] and fields (N, n) of the states of one controller, if it has any."""
-    fields, parts = [*fields, *MEASURED_FIELDS], []
-    for layout, payloads, _, order in bag.groups(topic, window):
+    found = controller_fields(bag.groups(topic, window), joints, [*fields, *MEASURED_FIELDS])
+    if found is None:
+        return None
+    stamp, (*columns, position, velocity) = found
+    return stamps_by_motion(stamp, position, velocity)[0], columns
+
+
+def controller_fields(
+    groups: Iterable[Group], joints: Sequence[str], fields: Sequence[Sequence[str]]
+) -> tuple[np.ndarray, list[np.ndarray]] | None:
+    """Stamps (N,) [ns] and fields (N, n) of a controller's states, NaN where one has none."""
+    parts = []
+    for layout, payloads, _, order in groups:
         names = layout.texts.get('joint_names', ())
         if set(joints) & set(names):
             held = [next((f for f in each if f in layout.numbers), each[0]) for each in fields]
@@ -78,8 +89,8 @@ def _read_fields(
             parts.append((order, stamps(layout, payloads), *found))
     if not parts:
         return None
-    stamp, *columns, position, velocity = by_place(parts)
-    return stamps_by_motion(stamp, position, velocity)[0], columns
+    stamp, *columns = by_place(parts)
+    return stamp, columns
 
 
 def _of_joints(found: np.ndarray, names: Sequence[str], joints: Sequence[str]) -> np.ndarray:

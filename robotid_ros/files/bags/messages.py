@@ -65,6 +65,13 @@ def typestore_of(connections: Iterable[Any]) -> Any:
 @functools.cache
 def definition(message_type: str) -> tuple[str, str]:
     """Definition of a type with all it uses, and its hash (REP-2011); RecordingError: unknown."""
+    store = installed_types(message_type)
+    text, _ = store.generate_msgdef(message_type, ros_version=2)
+    return text, store.hash_rihs01(message_type)
+
+
+def installed_types(message_type: str) -> Any:
+    """Typestore with a type as it is installed and all it uses; RecordingError: unknown."""
     store = get_typestore(Stores.ROS2_JAZZY)
     _add_installed(store, message_type)
     if message_type not in store.fielddefs:
@@ -72,8 +79,7 @@ def definition(message_type: str) -> tuple[str, str]:
             f'no definition of {message_type} was found: install the package '
             f'{message_type.split("/")[0]} and source its workspace'
         )
-    text, _ = store.generate_msgdef(message_type, ros_version=2)
-    return text, store.hash_rihs01(message_type)
+    return store
 
 
 def _register(store: Any, message_type: str, embedded: Any) -> None:

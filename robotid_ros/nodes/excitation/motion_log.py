@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +16,18 @@ from ...core.verification.feed_forward import REST, with_feed_forward
 from ...core.verification.gains import GainProposal, loop_delay, propose_gains, smallest_step
 from ...core.verification.tracking import Tracking
 from ...exceptions import RobotStateError
+from ...files.bags.joint_states import controller_fields
+from ...files.bags.mcap_reader import Messages
+from ...files.bags.messages import CONTROLLER_STATE, Decoder, installed_types
 from ...files.formats.joint_table import JointTable
 from ...files.verification import EffortRow
 from ..common.batched_subscription import decode
-from ..common.controller import by_joint, ControllerDescription, is_well_formed_state, STATE_TYPE
-from ..common.messages import stack_joint_states, stamps_to_nanoseconds
+from ..common.controller import ControllerDescription
+from ..common.messages import stack_joint_states
 from ..common.verified_model import VerifiedModel
 
+# Of a controller's states.
+STATE_FIELDS = (('error.positions',), ('feedback.positions',), ('output.effort',))
 LEAST_STATES = 50  # of a motion: lost ones are no reason to doubt a root mean square
 
 
@@ -39,16 +43,14 @@ class MotionLog:
 
     def tracking(self) -> Tracking:
         """Return the controller's errors; `RobotStateError`: there are next to none."""
-        stamp = stamps_to_nanoseconds(self._states)
-        rows = np.flatnonzero((stamp >= self.start) & (stamp <= self.stop))
-        if len(rows) < LEAST_STATES:
+        stamp, error, _, _ = self._states
+        rows = (stamp >= self.start) & (stamp <= self.stop)
+        if rows.sum() < LEAST_STATES:
             raise RobotStateError(
-                f'only {len(rows)} states of the controller are there of a whole motion: give '
+                f'only {rows.sum()} states of the controller are there of a whole motion: give '
                 'this machine less to do'
             )
-        states = [self._states[row] for row in rows]
-        error = np.array([by_joint(m, m.error.positions, self.joints) for m in states], float)
-        return Tracking(self.joints, np.multiply(stamp[rows] - self.start, 1e-9), error)
+        return Tracking(self.joints, np.multiply(stamp[rows] - self.start, 1e-9), error[rows])
 
     def recording(self) -> Recording:
         """Return positions and efforts, see `_samples`."""
@@ -67,7 +69,7 @@ class MotionLog:
     def update_rate(self, nominal: float) -> float:
         """Return the controller's rate of updates [Hz]; `RobotStateError`: nothing tells it."""
         steps = np.diff(self._measured.stamp) * 1e-9
-        stamp = stamps_to_nanoseconds(self._states)
+        stamp = self._states[0]
         rate = 1.0 / float(np.median(steps)) if len(steps) and np.median(steps) > 0.0 else 0.0
         found = observed_update_rate(nominal, np.multiply(stamp - stamp[:1], 1e-9), rate)
         if not found:
@@ -75,9 +77,21 @@ class MotionLog:
         return found
 
     @cached_property
-    def _states(self) -> list[Any]:
-        states = (decode(data, STATE_TYPE) for data in self.states)
-        return [m for m in states if m is not None and is_well_formed_state(m, self.joints)]
+    def _states(self) -> tuple[NDArray[np.int64], Array, Array, Array]:
+        """Stamps, tracking errors, positions and commanded efforts of states with errors."""
+        decoder = Decoder(installed_types(CONTROLLER_STATE), CONTROLLER_STATE)
+        messages = Messages.of([0] * len(self.states), self.states)
+        groups = (
+            (decoder.layouts[k], payloads, messages.received[rows], rows)
+            for k, payloads, rows in decoder.groups(messages)
+        )
+        found = controller_fields(groups, self.joints, STATE_FIELDS)
+        if found is None:
+            none = np.empty((0, len(self.joints)))
+            return np.empty(0, np.int64), none, none, none
+        stamp, (error, position, effort) = found
+        rows = np.isfinite(error).all(axis=1)
+        return stamp[rows], error[rows], position[rows], effort[rows]
 
     @cached_property
     def _measured(self) -> JointTable:
@@ -88,12 +102,9 @@ class MotionLog:
         """Stamps, positions, efforts: commanded ones where joint states hold none."""
         measured = self._measured
         if not np.nan_to_num(measured.effort).any():
-            pairs = ((m, (m.feedback.positions, m.output.effort)) for m in self._states)
-            rows = [(m, *(by_joint(m, each, self.joints) for each in pair)) for m, pair in pairs]
-            if rows := [row for row in rows if not any(each is None for each in row)]:
-                messages, *columns = zip(*rows, strict=True)
-                position, effort = np.array(columns)
-                return stamps_to_nanoseconds(messages), position, effort
+            stamp, _, position, effort = self._states
+            if (rows := np.isfinite(position + effort).all(axis=1)).any():
+                return stamp[rows], position[rows], effort[rows]
         return measured.stamp, measured.position, measured.effort
 
 
