@@ -280,13 +280,12 @@ class VerificationSession(Session):
         return log
 
     def _run_logged(self, what: str, points: Waypoints) -> motion_log.MotionLog:
-        """Run the motion between its rests."""
+        """Run the motion between its rests, of which the last has brought the robot to rest."""
         self.check_robot()
         self.move_to(State.VERIFYING, points.q[0], 'moving to the start')
         self.keep_messages()
         clock = self.run(points, GoalPhase(State.VERIFYING, what))
         self.publish_standing(State.VERIFYING, 1.0)
-        self.wait_at_rest()
         rest = round(REST * 1e9 / clock.speed.get('speed', 1.0))
         start, stop = clock.known_start + rest, clock.end - rest
         return motion_log.MotionLog(self.context.robot.joints, *self.kept_messages, start, stop)
