@@ -55,8 +55,7 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     output = Path(args.output) if args.output else beside
     shared.expect_new([output], args.force)
     marked = '' if model.estimate else unusable_note(model.results)
-    options = {'folders': args.mesh_folder} if args.format == 'mjcf' else {}
-    files, notes = write(args.format, model, **options)
+    files, notes = write(args.format, model, folders=args.mesh_folder)
     for path, content in files.items():
         write_bytes(output / path, content, overwrite=args.force)
 

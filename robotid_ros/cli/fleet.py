@@ -13,6 +13,7 @@ identified leaves more than half of the effort of a joint.
 """
 
 import argparse
+import dataclasses
 from pathlib import Path
 import shlex
 import time
@@ -36,6 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option(run_parser, '-c, --config [TYPE=]FILE', text, action='append', required=True)
     option(run_parser, '-o, --output STORE', 'made when missing', required=True)
     option(run_parser, '--scheduler ADDRESS', 'of Dask; default: on this machine', default='')
+    text = 'on this machine; default: that of fleet.workers'
+    option(run_parser, '--workers N', text, type=int)
     report = actions.add_parser('report', help='one page on a store')
     report.add_argument('store', metavar='STORE', help='folder of fleet run -o')
     add_output_option(report, 'default: report.html in the store')
@@ -55,6 +58,8 @@ def run(args: argparse.Namespace) -> Outcome:
     progress: ProgressBar = args.progress
     progress.step('starting workers')
     models, settings = load_models(args.config)
+    if args.workers is not None:
+        settings = dataclasses.replace(settings, workers=max(0, args.workers))
     began = time.monotonic()
 
     def show(done: int, total: int, failed: int) -> None:

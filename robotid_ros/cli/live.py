@@ -2,11 +2,10 @@
 Watch a session in a browser, and stop it there.
 
 Serve a page with the session's state, its joints and its messages until Ctrl-C. Only who has the
-address that is printed can open it. The button that stops is no emergency stop. Its port, and
-whether other machines may open it, are `live.port` and `live.allow` of the configuration.
+address that is printed can open it. The button that stops is no emergency stop.
 
   robotid live my_robot.yaml
-  robotid live my_robot.yaml --namespace /arm1
+  robotid live my_robot.yaml --port 9000 --namespace /arm1
 """
 
 import argparse
@@ -20,6 +19,8 @@ STEPS = 0  # it runs until it is ended: there is no progress to show
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
     parser.add_argument('config', help="the robot's configuration")
+    option(parser, '--port N', 'that the page listens to; 0: any free one', type=int)
+    option(parser, '--allow', 'other machines, too: see docs/security.md')
     option(parser, '--namespace NS', 'of the robot, as /arm1', default='/')
 
 
@@ -31,4 +32,8 @@ def run(args: argparse.Namespace) -> Outcome:
 
     load(args.config)
     options = ['--params-file', args.config, '-r', f'__ns:=/{args.namespace.strip("/")}']
+    if args.port is not None:
+        options += ['-p', f'live.port:={args.port}']
+    if args.allow:
+        options += ['-p', 'live.allow:=true']
     return Outcome({}, lambda: None, code=main(['--ros-args', *options]))

@@ -22,7 +22,7 @@ def test_a_fleet_is_run_and_reported(run, tmp_path):
         write_bag(tmp_path / 'bags' / 'r0', f's{session}', seed=session, day=session)
     (tmp_path / 'bags' / 'r0' / 'bad.mcap').write_bytes(b'no')
     store = tmp_path / 'store'
-    arguments = ('fleet', 'run', tmp_path / 'bags', '-c', CONFIG, '-o', store)
+    arguments = ('fleet', 'run', tmp_path / 'bags', '-c', CONFIG, '-o', store, '--workers', '1')
     code, out, err = run(*arguments)
     assert (code, err) == (0, ''), err
     assert 'identified      2' in out and 'failed          1' in out
@@ -44,7 +44,7 @@ def test_an_outlier_leads_to_its_sessions_and_reports(run, tmp_path):
     report.parent.mkdir()
     report.write_text('a report')
     store, bags = tmp_path / 'store', [tmp_path / f'press_{k}' for k in range(5)]
-    arguments = ('fleet', 'run', *bags, '-c', CONFIG, '-o', store)
+    arguments = ('fleet', 'run', *bags, '-c', CONFIG, '-o', store, '--workers', '1')
     assert run(*arguments)[0] == 0
     code, out, _ = run('fleet', 'report', store)
     assert code == 0 and 'press_3' in out
@@ -66,7 +66,7 @@ def test_a_fleet_is_unusable_where_every_bag_is(run, tmp_path):
     """More than half of a joint's effort is noise; beside a good bag, only that bag is named."""
     bad = write_bag(tmp_path / 'r0', 'bad', noise=30.0)
     good = write_bag(tmp_path / 'r0', 'good', seed=1, day=1)
-    options = ('-c', CONFIG, '-o', tmp_path / 'store', '--json')
+    options = ('-c', CONFIG, '-o', tmp_path / 'store', '--workers', '1', '--json')
     for bags, expected in (((bad,), EXIT_UNUSABLE), ((bad, good), 0)):
         code, out, _ = run('fleet', 'run', *bags, *options)
         verdict = json.loads(out)['verdict']

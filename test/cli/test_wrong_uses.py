@@ -369,7 +369,7 @@ init lacks.xacro | Undefined parameters [a]
 init yaml.xacro | there is no 'nowhere.yaml'
 init environment.xacro | 'NOWHERE_AT_ALL' is not set
 init perhaps.xacro | is not a boolean expression
-fleet run bags -c arm.yaml -o store --workers 2 | there is no option
+live arm.yaml --port 80x | must be a whole number
 """.strip().splitlines()
 
 

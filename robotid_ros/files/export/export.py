@@ -15,10 +15,11 @@ class Format(NamedTuple):
     suffix: str  # behind the robot's name where no file is named
     module: str
     function: str  # of an `IdentifiedModel`
+    option: str = ''  # of `write` that it takes, if it does
 
 
 EXPORT_FORMATS = {
-    'mjcf': Format('.xml', 'simulators', 'mjcf'),
+    'mjcf': Format('.xml', 'simulators', 'mjcf', 'folders'),
     'sdf': Format('.sdf', 'simulators', 'sdf'),
     'urdf': Format('.urdf', 'identified_urdf', 'urdf'),
     'isaaclab': Format('_isaaclab', 'simulators', 'isaaclab'),
@@ -34,10 +35,10 @@ COLUMNS = ('name', 'joint', 'unit', 'value', 'sigma', 'percent', 'kind', 'combin
 def write(
     name: str, model: 'IdentifiedModel', **options: Any
 ) -> tuple[dict[str, bytes], list[str]]:
-    """Write a model in a format with its options; return files by path, '' for one, and losses."""
+    """Write a model in a format; return files by path, '' for a single one, and losses."""
     form = EXPORT_FORMATS[name]
     writer: Any = getattr(import_module(f'.{form.module}', __package__), form.function)
-    content, notes = writer(model, **options)
+    content, notes = writer(model, **{k: v for k, v in options.items() if k == form.option})
     files = content if isinstance(content, dict) else {'': content}
     return {k: v.encode() if isinstance(v, str) else v for k, v in files.items()}, notes
 
