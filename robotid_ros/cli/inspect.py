@@ -62,7 +62,6 @@ def run(args: argparse.Namespace) -> shared.Outcome:
             print_paragraph(word, style='doubtful' if reason else 'good')
 
     data, usable = dict(vars(summary)), summary.usable
-    del data['session']  # it repeats the header of the bag
     reason = summary.obstacles['identification'] or None
     data |= {'usable': usable, 'verdict': {'usable': usable, 'reason': reason}}
     return shared.Outcome(data, print_all, code=0 if usable else shared.EXIT_UNUSABLE)

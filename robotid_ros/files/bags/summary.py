@@ -20,15 +20,7 @@ from ..formats.read_options import DEFAULTS, ReadOptions
 from .joint_states import find_topic, merge_joints, read_joint_states
 from .messages import CONTROLLER_STATE
 from .recording import CHUNK_DURATION, correct_clock_chunks, on_one_clock, to_recording
-from .session import (
-    changed_gains,
-    Clock,
-    cut_notes,
-    read_phases,
-    read_session,
-    read_urdf,
-    RecordedSession,
-)
+from .session import changed_gains, Clock, cut_notes, read_phases, read_session, read_urdf
 from .storage import open_bag
 
 MIN_MESSAGES = 0.25  # share of the fullest publisher's messages below which another is left out
@@ -79,7 +71,6 @@ class BagSummary:
     timing: Timing
     channels: tuple[Channel, ...]
     phases: tuple[Phase, ...]
-    session: RecordedSession
     description: str  # '' where no robot's was recorded
     obstacles: Mapping[str, str]  # why there is none of a use, '' where it is possible
     notes: tuple[Finding, ...]
@@ -171,7 +162,6 @@ def summarise(path: str | Path, options: ReadOptions = DEFAULTS) -> BagSummary:
             timing=timing,
             channels=channels,
             phases=phases,
-            session=session,
             description=description,
             obstacles=obstacles,
             notes=tuple(dict.fromkeys([*every, *notes])),

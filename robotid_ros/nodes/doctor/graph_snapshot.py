@@ -104,7 +104,9 @@ class GraphSnapshot:
     # (2, K) when /clock was received, and the time it told [ns]; empty with real time.
     clock: Stamps = field(default_factory=lambda: np.empty((2, 0), np.int64))
     manager: ManagerState | None = None  # None: there is no controller_manager
-    environment: Mapping[str, str] = field(default_factory=dict)  # decides who hears whom
+    environment: Mapping[str, str] = field(
+        default_factory=dict
+    )  # of which some say who hears whom
     disk: Disk | None = None  # where recordings go
 
     def topic(self, name: str) -> Topic:
@@ -140,11 +142,6 @@ class GraphSnapshot:
 
 
 NODE = 'robotid_doctor'
-# Variables that decide who hears whom.
-ENVIRONMENT = (
-    *('ROS_DOMAIN_ID', 'ROS_AUTOMATIC_DISCOVERY_RANGE', 'ROS_LOCALHOST_ONLY', 'ROS_STATIC_PEERS'),
-    *('ROS_SECURITY_ENABLE', 'RMW_IMPLEMENTATION', 'FASTDDS_BUILTIN_TRANSPORTS'),
-)
 # How often what has arrived is taken [s]: half a second of 1 kHz fits into a queue many times.
 POLL_PERIOD = 0.02
 # Messages of a topic that may wait meanwhile, while answers are waited for: 20 s of 1 kHz; and
@@ -364,7 +361,6 @@ def snapshot_of_graph(
         received = np.array([stamp for stamp, _ in states], np.int64)
         clock = [(stamp, to_nanoseconds(told.clock)) for stamp, told in listener.heard('/clock')]
         given = {} if domain is None else {'ROS_DOMAIN_ID': str(domain)}
-        variables = {key: os.environ[key] for key in ENVIRONMENT if os.environ.get(key)} | given
         found = node.get_topic_names_and_types()
         return GraphSnapshot(
             configuration=configuration,
@@ -384,6 +380,6 @@ def snapshot_of_graph(
             running_goals=sum(s.status in RUNNING for s in goals[-1].status_list) if goals else 0,
             clock=np.array(clock, np.int64).reshape(-1, 2).T,
             manager=listener.manager(),
-            environment=variables,
+            environment={**os.environ, **given},
             disk=look_at_disk(configuration.recorder.folder),
         )
