@@ -409,10 +409,7 @@ def identify_closed_loop(
     if method == 'oe':
         replay = make_open_loop_problem(samples, robot, base, settings)
     else:
-        replay = make_replay_problem(recording, robot, base, settings, samples)
-    replay = dataclasses.replace(
-        replay, method=method, a_priori_inertia=estimate_a_priori_inertia(replay)
-    )
+        replay = make_replay_problem(recording, robot, base, settings, samples, method)
     usual = 'regular' if method == 'didim' else 'idim'
     start = usual if settings.start == 'auto' else settings.start
     idim = start == 'idim'
@@ -448,7 +445,6 @@ def fit_with_simulated_instruments(
     estimate cannot be simulated.
     """
     replay = make_replay_problem(recording, robot, base, settings, samples)
-    replay = dataclasses.replace(replay, a_priori_inertia=estimate_a_priori_inertia(replay))
     chi, gains = from_measured_motion(replay, samples), np.ones(robot.n)
     found: Estimate | None = None
     for _ in range(MAX_ROUNDS):

@@ -234,6 +234,7 @@ def make_replay_problem(
     base: BaseParameters,
     settings: ReplaySettings,
     samples: Samples,
+    method: str = 'didim',
 ) -> ReplayProblem:
     """
     Collect what a closed-loop method needs of a recording: efforts, reference, controller.
@@ -267,7 +268,8 @@ def make_replay_problem(
         for values in (samples.q, samples.dq, samples.ddq)
     )
     measured = Motion(*parts)
-    return ReplayProblem(robot, base, law, desired, torque, measured, settings, start=start)
+    motions = desired, torque, measured
+    return ReplayProblem(robot, base, law, *motions, settings, method=method, start=start)
 
 
 def make_open_loop_problem(
@@ -286,9 +288,10 @@ def make_open_loop_problem(
         settings = dataclasses.replace(settings, decimation=max(1, restart // ROWS_PER_START))
     law = RecordedTorque(rate, 0.5 * (tau + np.vstack([tau[1:], tau[-1:]])))
     torque = Torque(np.arange(len(tau), dtype=float), tau, valid, rate)
-    start = float(samples.time[0])
-    problem = ReplayProblem(robot, base, law, motion, torque, motion, settings, start=start)
-    return dataclasses.replace(problem, method='oe', restart=restart)
+    return ReplayProblem(
+        robot, base, law, motion, torque, motion, settings, method='oe', restart=restart,
+        start=float(samples.time[0]),
+    )  # fmt: skip
 
 
 def find_effort_delay(recording: Recording) -> float:
