@@ -63,7 +63,7 @@ def pytest_collection_finish() -> None:
 @pytest.fixture
 def without_bokeh(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run as on a robot without Bokeh: no page, which takes most of a command's time."""
-    monkeypatch.setitem(sys.modules, 'bokeh.plotting', None)
+    monkeypatch.setitem(sys.modules, 'bokeh', None)
 
 
 @pytest.fixture

@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     from ..core.findings import render
     from ..core.model import build_robot
     from ..files.configuration import load, read_urdf
-    from ..files.report.page import check_plotting, page_beside
+    from ..files.report.page import page_beside, plotting_library
     from ..files.results import known_of, read_results
     from ..files.trajectory_file import write_design
 
@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     used = dataclasses.replace(configuration, excitation=settings)
     importing = time.monotonic()
     with contextlib.suppress(MissingPackageError):
-        check_plotting()
+        plotting_library()
     now = time.monotonic()
     page_time = PAGE_SHARE * (now - importing)
     remaining = begin + settings.time_limit - page_time - now

@@ -9,15 +9,15 @@ import shlex
 from typing import Any
 from urllib.parse import quote
 
-from bokeh import models
 import numpy as np
 
 from ..core.findings import CODES, Finding, render as text_of
 from ..core.regression.estimate import random_effects
 from ..exceptions import FileError
 from ..files.atomic import beside_recording, write_text
-from ..files.report.drawing import finish, LINES, NEUTRAL, new_plot, Plots
+from ..files.report.drawing import LINES, NEUTRAL, source_of
 from ..files.report.page import render
+from ..files.report.plots import Field, Model, Plot, Plots
 from ..files.results import REPORT
 from .pooling import find_all, pool, read_robots, Robots
 from .session import IDENTIFIED, Row
@@ -125,16 +125,21 @@ def _over_robots(robots: Robots, own: Sequence[Finding]) -> Iterator[Chart]:
     for k, parameter in enumerate(robots.base.names):
         if not (colours := _colours(own, parameter)):
             continue
-        plot = new_plot('robot', _labelled(robots, k), x_range=names)
-        plot.xaxis.major_label_orientation = 0.6
-        plot.xaxis.visible = len(names) <= MOST_NAMES
+        factors = Model('FactorRange', factors=names)
+        axes = 'Categorical', 'Linear'
+        plot = Plot('robot', _labelled(robots, k), axes=axes, x_range=factors)
+        plot.below[0].major_label_orientation = 0.6
+        plot.below[0].visible = len(names) <= MOST_NAMES
         low, high = (robots.values[:, k] + sign * 2.0 * robots.sigmas[:, k] for sign in (-1, 1))
         columns = {'name': names, 'value': robots.values[:, k], 'low': low, 'high': high}
         columns['color'] = [colours.get(name, NEUTRAL) for name in names]
-        source = models.ColumnDataSource(columns)
-        plot.segment('name', 'low', 'name', 'high', color='color', source=source)
-        dots = plot.scatter('name', 'value', color='color', size=6, source=source)
-        finish(plot, [('', '@name @value')], [dots])
+        source, own_color = source_of(columns), Field('color')
+        ends = {'x0': 'name', 'y0': 'low', 'x1': 'name', 'y1': 'high'}
+        plot.draw('Segment', source, own_color, '', ends)
+        dots = {'x': 'name', 'y': 'value', 'line_color': 'color'}
+        plot.show_values(
+            [('', '@name @value')], plot.draw('Scatter', source, own_color, '', dots, size=6)
+        )
         yield plot, parameter, colours
 
 
@@ -144,16 +149,17 @@ def _over_time(robots: Robots, own: Sequence[Finding]) -> Iterator[Chart]:
     times = np.array([time and 1e3 * time.timestamp() for time in robots.times], dtype=float)
     for k in robots.friction if dated.any() else ():
         colours = _colours(own, robots.base.names[k])
-        plot = new_plot('date', _labelled(robots, k), x_axis_type='datetime')
+        plot = Plot('date', _labelled(robots, k), axes=('Datetime', 'Linear'))
         names = sorted(robots.names, key=lambda name: (name in colours, name))
         rows = [robots.of(robots.names.index(name)) for name in names]
         rows = [places[dated[places]] for places in rows]
         columns = {'x': [times[places] for places in rows], 'name': names}
         columns['y'] = [robots.sessions[places, k] for places in rows]
         columns['color'] = [colours.get(name, NEUTRAL) for name in names]
-        lines = plot.multi_line('x', 'y', color='color', source=models.ColumnDataSource(columns))
-        plot.add_tools(models.HoverTool(tooltips='@name', renderers=[lines]))
-        yield finish(plot), robots.base.names[k], colours
+        shown = {'xs': 'x', 'ys': 'y'}
+        lines = plot.draw('MultiLine', source_of(columns), Field('color'), '', shown)
+        plot.show_values([('', '@name')], lines, mode='mouse')
+        yield plot, robots.base.names[k], colours
 
 
 def _colours(own: Sequence[Finding], parameter: str) -> dict[str, str]:

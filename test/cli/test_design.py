@@ -39,7 +39,7 @@ def test_the_page_is_named_for_other_programs(tmp_path, capsys):
 def test_without_its_plotting_library_there_is_a_trajectory_and_a_warning(
     tmp_path, capsys, monkeypatch
 ):
-    monkeypatch.setitem(sys.modules, 'bokeh.plotting', None)
+    monkeypatch.setitem(sys.modules, 'bokeh', None)
     assert design(CONFIG, '-o', tmp_path / 'trajectory.yaml', '--time-limit', 5) in (0, 3)
     assert [path.name for path in tmp_path.iterdir()] == ['trajectory.yaml']
     assert 'warning the page needs bokeh' in ' '.join(capsys.readouterr().out.split())

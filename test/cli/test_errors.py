@@ -287,7 +287,7 @@ sys.exit(getattr(entry, executable)())
 """
 
 
-@pytest.mark.parametrize('module', ['numpy', 'numpy.linalg', 'pinocchio', 'bokeh'])
+@pytest.mark.parametrize('module', ['numpy', 'numpy.linalg', 'pinocchio', 'jinja2'])
 def test_an_interrupt_while_importing_is_no_traceback(bag, tmp_path, module):
     done = python(
         INTERRUPTED, module, 'robotid', 'identify', bag, '-o', tmp_path / 'out', '--quiet'

@@ -6,7 +6,6 @@ from datetime import datetime, timezone
 import hashlib
 from typing import Any
 
-from bokeh.models import ColumnDataSource, Range1d, Span
 import numpy as np
 
 from ...core.excitation.design import Design
@@ -17,11 +16,11 @@ from ...core.findings import seen_and_remedy
 from ...core.model import inverse_dynamics, Robot
 from ..configuration import Configuration
 from ..provenance import versions
-from . import drawing
-from .drawing import finish, MEASURED, NEUTRAL, new_plot, PREDICTED, RESIDUAL, single
+from .drawing import MEASURED, NEUTRAL, PREDICTED, RESIDUAL, single, source_of
 from .moving_arm import moving_arm
 from .page import render
 from .pages import FirstScreen
+from .plots import DASHED, Model, Plot, Plots
 
 TITLES = {'good': 'Can be run', 'fair': 'Can be run with care', 'poor': 'Not to be run'}
 COLORS = {'excitation': PREDICTED, 'validation': MEASURED}
@@ -43,11 +42,11 @@ def design_page(
     """
     check_joints(robot, design.trajectory.joints)
     settings = payload_settings(configuration.excitation)
-    motions, plots = motions_of(design), drawing.Plots()
+    motions, plots = motions_of(design), Plots()
     plots.data['arm'] = moving_arm(robot, motions, settings.workspace)
     series, first = motion_series(design, robot), first_screen(design, settings)
     name, t = robot.name or 'robot', design.trajectory
-    time = Range1d(0.0, t.period, bounds='auto', name='time')
+    time = Model('Range1d', start=0.0, end=t.period, bounds='auto', name='time')
     found = (*design.shortcomings, *design.unchecked, *design.notes)
     return render(
         'design.html',
@@ -120,7 +119,7 @@ def motion_series(design: Design, robot: Robot) -> dict[str, Any]:
         data = {'time': single(time)}
         for quantity, values in zip(QUANTITIES, (*found, motion.jerk(time), effort), strict=True):
             data |= {f'{quantity}{j}': single(own) for j, own in enumerate(values.T)}
-        sources[name] = ColumnDataSource(data)
+        sources[name] = source_of(data)
     return sources
 
 
@@ -136,22 +135,22 @@ def joint_curves(
         else:
             low, high = -design.limits[name][joint], design.limits[name][joint]
         last, space = name == QUANTITIES[-1], SPACE * (high - low)
-        plot = new_plot(
-            'time [s]' if last else '', '', HEIGHT + 38 * last, 'xbox_zoom', x_range=time,
-            y_range=Range1d(low - space, high + space), min_border_left=LEFT,
-        )  # fmt: skip
+        values = Model('Range1d', start=low - space, end=high + space)
         # Drag to zoom, the form above the plots shows all: tools would cover plots of this height.
-        plot.toolbar_location = None
-        plot.xaxis.visible = last
-        plot.yaxis.ticker.desired_num_ticks = 4
+        look: dict[str, Any] = {'toolbar_location': None, 'min_border_left': LEFT}
+        height, ranges = HEIGHT + 38 * last, {'x_range': time, 'y_range': values}
+        plot = Plot('time [s]' if last else '', '', height, 'xBoxZoom', **ranges, **look)
+        plot.below[0].visible = last
+        plot.left[0].ticker.desired_num_ticks = 4
         column, lines = f'{name}{joint}', []
         for motion, source in series.items():
-            look = {'color': COLORS[motion], 'width': 1.6, 'visible': motion == 'excitation'}
-            lines.append(plot.line('time', column, source=source, name=motion, **look))
-        bound = {'dimension': 'width', 'line_color': RESIDUAL, 'line_dash': 'dashed'}
+            columns = {'x': 'time', 'y': column}
+            line = plot.draw('Line', source, COLORS[motion], '', columns, line_width=1.6)
+            line.name, line.visible = motion, motion == 'excitation'
+            lines.append(line)
+        bound = {'dimension': 'width', 'line_color': RESIDUAL, 'line_dash': DASHED}
         cursor = {'dimension': 'height', 'line_color': NEUTRAL, 'line_width': 2}
-        plot.add_layout(Span(location=low, **bound))
-        plot.add_layout(Span(location=high, **bound))
-        plot.add_layout(Span(location=0.0, name='cursor', level='overlay', **cursor))
-        tip = [('t', '@time{0.000} s'), (name, f'@{column} {unit}')]
-        yield finish(plot, tip, lines), f'{name} [{unit}]'
+        plot.center += [Model('Span', location=end, **bound) for end in (low, high)]
+        plot.center.append(Model('Span', location=0.0, name='cursor', level='overlay', **cursor))
+        plot.show_values([('t', '@time{0.000} s'), (name, f'@{column} {unit}')], *lines)
+        yield plot, f'{name} [{unit}]'

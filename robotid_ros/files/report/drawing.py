@@ -1,27 +1,19 @@
-"""Interactive plots of a page, by Bokeh: what all of them look like, and each kind of them."""
+"""Interactive plots of a page: each kind of them."""
 
-import base64
 from collections.abc import Mapping, Sequence
-import gzip
 from typing import Any
 
-from bokeh import models
-from bokeh.core.json_encoder import serialize_json
-from bokeh.document import Document
-from bokeh.plotting import figure
-from bokeh.resources import Resources
-from markupsafe import Markup
 import numpy as np
 
 from ...core.parameters.plain_friction import PlainFriction
 from ..results import Difference, Entry
 from .page import GOOD_PERCENT
+from .plots import BOTH_WAYS, DASHED, Model, Plot
 from .thinning import longest_stretch, PlacedMotion, thin
 
 # Seen on light and on dark ground alike (at least 3 to 1 on both).
 MEASURED, PREDICTED, RESIDUAL, TRUE = '#d9730d', '#2f7de1', '#d6455d', '#8b5cf6'
 NEUTRAL, GOOD, FAIR = '#7b8794', '#1a8f4c', '#b7791f'
-FONT = 'system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif'
 LINES = (PREDICTED, MEASURED, TRUE, GOOD, RESIDUAL, NEUTRAL)
 COLORS = {'identification': PREDICTED, 'validation': MEASURED}
 NAMES = {'identification': 'fit', 'validation': 'validation'}
@@ -36,57 +28,13 @@ WINDOW, POINTS, BINS = 512, 900, 40
 OUTLIERS, PERCENTS = 100, (1e-3, 1e4)
 # Of the model about its mean at a velocity, over the model: above, it is no curve of velocity.
 NO_CURVE = 0.1
-ZOOM = 'box_zoom,pan,wheel_zoom,reset'
+# What dots of a cloud look like, and the columns of a band.
+DOTS: dict[str, Any] = {'size': 3, 'fill_alpha': 0.55, 'line_color': None}
+BAND = {'x': 'x', 'y1': 'low', 'y2': 'high'}
 # Of an iteration, what shows whether it converges.
 CONVERGENCE_MEASURES = ('torque_error', 'parameter_change', 'position_error')
 # Of the name of a parameter below an axis, and beside it all together [px].
 NAME_WIDTH, BESIDE = 11, 90
-
-
-class Plots:
-    """
-    The plots of one page; ranges that they share link them.
-
-    `place` returns the element of a plot, `script` what fills all of them: their description,
-    packed, as it repeats itself, and the library. `data` are plain values by name that the page's
-    own script needs beside them.
-    """
-
-    def __init__(self) -> None:
-        self._plots: list[Any] = []
-        self.data: dict[str, Any] = {}
-
-    def place(
-        self, plot: Any, caption: str, *, wide: bool = False, least_width: int = 0
-    ) -> Markup:
-        """
-        Add a plot of Bokeh with a caption, also for those who do not see it.
-
-        `wide`: over the width of the page; below `least_width` [px] it is scrolled, but for print.
-        """
-        self._plots.append(plot)
-        focus = Markup(' tabindex="0"') if least_width else ''  # to be scrolled by the keyboard
-        least = f';min-width:{least_width}px' if least_width else ''
-        return Markup(
-            '<figure class="plot{}"{}><figcaption>{}</figcaption>'
-            '<div id="plot-{}" style="min-height:{}px{}"></div></figure>'
-        ).format(' wide' * wide, focus, caption, len(self._plots) - 1, plot.height, least)
-
-    def script(self) -> Markup:
-        """Return the plotting library and the plots as elements of a page; '' without plots."""
-        if not self._plots:
-            return Markup()
-        document = Document()
-        with document.models.freeze():  # else all of it is looked through with every plot
-            for plot in self._plots:
-                document.add_root(plot)
-        roots = {plot.id: f'plot-{k}' for k, plot in enumerate(self._plots)}
-        described = document.to_json(deferred=False)
-        content = serialize_json({'document': described, 'roots': roots, 'data': self.data})
-        text = base64.b64encode(gzip.compress(content.encode(), mtime=0)).decode()
-        library = Resources(mode='inline', components=['bokeh']).js_raw
-        scripts = ''.join(f'<script>{part}</script>' for part in library)
-        return Markup(f'<script type="text/plain" id="plots">{text}</script>{scripts}')
 
 
 def single(values: np.ndarray) -> np.ndarray:
@@ -94,66 +42,19 @@ def single(values: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(values, dtype=np.float32)
 
 
-def new_plot(
-    x: str, y: str, height: int = 240, tools: str = 'xbox_zoom,xpan,xwheel_zoom,reset', **more: Any
-) -> Any:
-    """
-    Return an empty plot with labelled axes; `more` arguments of `figure`.
-
-    Labels may hold {effort} and {length}, for which the page puts the units of the chosen joint.
-    """
-    plot = figure(
-        height=height,
-        sizing_mode='stretch_width',
-        tools=tools,
-        toolbar_location='right',
-        background_fill_color=None,
-        border_fill_color=None,
-        outline_line_color=None,
-        output_backend='canvas',
-        min_border_right=12,
-        tags=[x, y],
-        **more,
-    )
-    zooms = (tool for tool in plot.tools if isinstance(tool, models.BoxZoomTool))
-    plot.toolbar.active_drag = next(zooms, None)
-    plot.toolbar.logo = None
-    plot.toolbar.autohide = True
-    for axis, text in ((plot.xaxis, x), (plot.yaxis, y)):
-        axis.axis_label = models.PlainText(text)
-        axis.axis_label_text_font_style = 'normal'
-        axis.axis_label_text_font_size = axis.major_label_text_font_size = '12px'
-        axis.axis_label_text_font = axis.major_label_text_font = FONT
-        axis.minor_tick_line_color = None
-    # Below two decades those of logarithmic axes are linear, and crowd.
-    plot.yaxis.ticker.desired_num_ticks = 3 if more.get('y_axis_type') == 'log' else 5
-    return plot
+def source_of(columns: Mapping[str, Any], **more: Any) -> Model:
+    """Return columns by name as a source of data."""
+    return Model('ColumnDataSource', data=columns, **more)
 
 
-def finish(plot: Any, tooltips: Sequence[tuple[str, str]] = (), renderers: Any = None) -> Any:
-    """Give a plot its legend's style, and values under the pointer."""
-    for legend in plot.legend:
-        legend.location, legend.click_policy = 'top_right', 'hide'
-        legend.orientation, legend.padding, legend.margin = 'horizontal', 2, 2
-        legend.label_text_font, legend.label_text_font_size = FONT, '12px'
-        legend.border_line_color = None
-        legend.background_fill_alpha = 0.0
-        plot.add_layout(legend, 'above')
-    if tooltips:
-        hover = models.HoverTool(tooltips=list(tooltips), mode='vline')
-        if renderers is not None:
-            hover.renderers = renderers
-        plot.add_tools(hover)
-    return plot
-
-
-def span_of(*values: np.ndarray, **named: str) -> Any:
+def span_of(*values: np.ndarray, **named: str) -> Model:
     """Return a range over values that plots share; reset returns to it. It may have a `name`."""
     every = np.concatenate(values)
-    return models.Range1d(float(np.nanmin(every)), float(np.nanmax(every)), bounds='auto', **named)
+    ends = {'start': float(np.nanmin(every)), 'end': float(np.nanmax(every))}
+    return Model('Range1d', **ends, bounds='auto', **named)
 
 
-def of_joints(columns: Sequence[Mapping[str, np.ndarray]], **shared: np.ndarray) -> Any:
+def of_joints(columns: Sequence[Mapping[str, np.ndarray]], **shared: np.ndarray) -> Model:
     """
     Return one source of data for the joint that is chosen on the page.
 
@@ -167,10 +68,10 @@ def of_joints(columns: Sequence[Mapping[str, np.ndarray]], **shared: np.ndarray)
             every[f'{name}{joint}'] = single(np.concatenate([values, gap]))
     # The page fills the empty columns from those of the source that stands in the tags.
     names = (*shared, *columns[0])
-    return models.ColumnDataSource(dict.fromkeys(names, ()), tags=[models.ColumnDataSource(every)])
+    return source_of(dict.fromkeys(names, ()), tags=[source_of(every)])
 
 
-def efforts(found: Sequence[PlacedMotion]) -> tuple[Any, Any]:
+def efforts(found: Sequence[PlacedMotion]) -> tuple[Plot, Plot]:
     """Draw efforts of a joint, and their residual below; thinned to what a page can hold."""
     joints = len(found[0].data.joints)
     rows = int(np.clip(NUMBERS // (3 * joints + 2), FEWEST_ROWS, MOST_ROWS))
@@ -185,36 +86,39 @@ def efforts(found: Sequence[PlacedMotion]) -> tuple[Any, Any]:
     table = np.concatenate(blocks[:-1])
     time = np.ascontiguousarray(table[:, 0])  # in double: seconds since a start have many digits
     columns = table[:, 1:].T.reshape(joints, 3, -1)
-    shown = {'source': of_joints([dict(zip('mpr', own, strict=True)) for own in columns], x=time)}
-    linked = {'x_range': span_of(time, name='time'), 'min_border_left': LEFT, 'window_axis': 'x'}
-    above = new_plot('', 'effort [{effort}]', 240, **linked)
-    below = new_plot('time [s]', 'residual [{effort}]', 180, **linked)
-    look = {'color': MEASURED, 'width': 4.5, 'alpha': 0.5, 'legend_label': 'measured'}
-    line = above.line('x', 'm', **shown, **look)
-    above.line('x', 'p', legend_label='predicted', color=PREDICTED, width=1.6, **shown)
-    rest = below.line('x', 'r', color=RESIDUAL, width=1.0, **shown)
+    source = of_joints([dict(zip('mpr', own, strict=True)) for own in columns], x=time)
+    linked: dict[str, Any] = {
+        'x_range': span_of(time, name='time'),
+        'min_border_left': LEFT,
+        'window_axis': 'x',
+    }
+    above = Plot('', 'effort [{effort}]', **linked)
+    below = Plot('time [s]', 'residual [{effort}]', 180, **linked)
+    m, p, r = ({'x': 'x', 'y': name} for name in 'mpr')
+    look = {'line_width': 4.5, 'line_alpha': 0.5}
+    line = above.draw('Line', source, MEASURED, 'measured', m, **look)
+    above.draw('Line', source, PREDICTED, 'predicted', p, line_width=1.6)
+    rest = below.draw('Line', source, RESIDUAL, '', r)
     for phase in found[1:]:  # the validation, where there are two
         ends = {'left': float(phase.place[0]), 'right': float(phase.place[-1])}
         for plot in (above, below):
-            plot.add_layout(_band(NEUTRAL, **ends))
+            plot.center.append(_band(NEUTRAL, **ends))
     time_tip = ('t', '@x{0.000} s')
-    finish(above, [time_tip, ('measured', '@m'), ('predicted', '@p')], [line])
-    finish(below, [time_tip, ('residual', '@r')], [rest])
+    above.show_values([time_tip, ('measured', '@m'), ('predicted', '@p')], line)
+    below.show_values([time_tip, ('residual', '@r')], rest)
     return above, below
 
 
-def _band(color: str, **ends: float) -> models.BoxAnnotation:
+def _band(color: str, **ends: float) -> Model:
     """Return a shade behind the curves."""
-    return models.BoxAnnotation(
-        **ends, fill_color=color, fill_alpha=0.13, line_color=None, level='underlay'
-    )
+    look = {'fill_color': color, 'fill_alpha': 0.13, 'line_color': None}
+    return Model('BoxAnnotation', **ends, **look, level='underlay')
 
 
-def _of_phase(draw: Any, phase: PlacedMotion, rows: Any, **look: Any) -> None:
+def _of_phase(plot: Plot, glyph: str, phase: PlacedMotion, rows: Any, **look: Any) -> None:
     """Draw rows of x and y of each joint of a motion, in its colour and name."""
     source = of_joints([dict(zip('xy', row, strict=True)) for row in rows])
-    name = {'color': COLORS[phase.name], 'legend_label': NAMES[phase.name]}
-    draw('x', 'y', source=source, **name, **look)
+    plot.draw(glyph, source, COLORS[phase.name], NAMES[phase.name], **look)
 
 
 def power_density(values: np.ndarray, rate: float, window: int) -> tuple[np.ndarray, np.ndarray]:
@@ -229,9 +133,9 @@ def power_density(values: np.ndarray, rate: float, window: int) -> tuple[np.ndar
     return np.fft.rfftfreq(size, 1.0 / rate), power
 
 
-def spectrum(found: Sequence[PlacedMotion]) -> Any:
+def spectrum(found: Sequence[PlacedMotion]) -> Plot:
     """Draw the amplitude density of the residual over frequency; white noise is level."""
-    plot = new_plot('frequency [Hz]', '[{effort}/√Hz]', SMALL, ZOOM, y_axis_type='log')
+    plot = Plot('frequency [Hz]', '[{effort}/√Hz]', SMALL, BOTH_WAYS, ('Linear', 'Log'))
     for phase in found:
         data, rows, curves = phase.data, longest_stretch(phase.data.time), []
         rate = 1.0 / max(float(np.median(np.diff(data.time[rows]))), 1e-9)
@@ -239,13 +143,13 @@ def spectrum(found: Sequence[PlacedMotion]) -> Any:
             frequency, power = power_density(values, rate, WINDOW)
             shown = np.sqrt(np.maximum(power[1:], 1e-300))  # the mean is taken off
             curves.append((frequency[1:], np.maximum(shown, 1e-6 * shown.max(initial=0.0))))
-        _of_phase(plot.line, phase, curves, width=1.4)
-    return finish(plot)
+        _of_phase(plot, 'Line', phase, curves, line_width=1.4)
+    return plot
 
 
-def outliers(found: Sequence[PlacedMotion]) -> Any:
+def outliers(found: Sequence[PlacedMotion]) -> Plot:
     """Draw measured over predicted effort, and the line on which they are equal."""
-    plot = new_plot('predicted [{effort}]', 'measured [{effort}]', SMALL, ZOOM)
+    plot = Plot('predicted [{effort}]', 'measured [{effort}]', SMALL, BOTH_WAYS)
     for phase in found:
         points = []
         for m, p in zip(phase.data.measured.T, phase.data.predicted.T, strict=True):
@@ -253,17 +157,17 @@ def outliers(found: Sequence[PlacedMotion]) -> Any:
             worst = np.argsort(-np.abs(m - p))[:OUTLIERS]
             chosen = np.union1d(worst, np.linspace(0, len(m) - 1, POINTS).astype(int))
             points.append((p[chosen], m[chosen]))
-        _of_phase(plot.scatter, phase, points, size=3, alpha=0.55, line_color=None)
+        _of_phase(plot, 'Scatter', phase, points, **DOTS)
     every = np.concatenate([phase.data.predicted for phase in found])
     ends = np.stack([every.min(axis=0), every.max(axis=0)]).T
     source = of_joints([{'x': own, 'y': own} for own in ends])
-    plot.line('x', 'y', source=source, color=NEUTRAL, dash='dashed', legend_label='equal')
-    return finish(plot)
+    plot.draw('Line', source, NEUTRAL, 'equal', line_dash=DASHED)
+    return plot
 
 
 def friction_curve(
     found: Sequence[PlacedMotion], plain: Mapping[str, PlainFriction] | None = None
-) -> Any | None:
+) -> Plot | None:
     """
     Draw effort without inertia and gravity over the velocities seen: model, plain equivalent.
 
@@ -273,7 +177,7 @@ def friction_curve(
     parts = data.parts
     if not parts or data.velocity is None:
         return None
-    plot = new_plot('velocity [{length}/s]', 'effort [{effort}]', SMALL, ZOOM)
+    plot = Plot('velocity [{length}/s]', 'effort [{effort}]', SMALL, BOTH_WAYS)
     chosen, rows = np.unique(np.linspace(0, len(data.time) - 1, POINTS).astype(int)), []
     nothing = {'x': np.array([]), 'y': np.array([])}
     every_measured = data.measured - parts['inertia'] - parts['gravity']
@@ -295,17 +199,14 @@ def friction_curve(
             line = {'x': x, 'y': own.viscous * x + own.coulomb * sign + own.offset}
         rows.append((band, points, curve, cloud, line))
     bands, dots, curves, clouds, lines = zip(*rows, strict=True)
-    look: dict[str, Any] = {'color': MEASURED, 'legend_label': 'measured ± σ'}
-    plot.varea('x', 'low', 'high', source=of_joints(bands), alpha=0.2, **look)
-    plot.scatter('x', 'y', source=of_joints(dots), size=3, alpha=0.55, line_color=None, **look)
-    look = {'color': PREDICTED, 'legend_label': 'model'}
-    plot.line('x', 'y', source=of_joints(curves), width=2.4, **look)
+    plot.draw('VArea', of_joints(bands), MEASURED, 'measured ± σ', BAND, fill_alpha=0.2)
+    plot.draw('Scatter', of_joints(dots), MEASURED, 'measured ± σ', **DOTS)
+    plot.draw('Line', of_joints(curves), PREDICTED, 'model', line_width=2.4)
     if any(row is not nothing for row in clouds):
-        plot.scatter('x', 'y', source=of_joints(clouds), size=2, line_color=None, **look)
+        plot.draw('Scatter', of_joints(clouds), PREDICTED, 'model', size=2, line_color=None)
     if any(row is not nothing for row in lines):
-        look = {'color': NEUTRAL, 'legend_label': 'plain equivalent'}
-        plot.line('x', 'y', source=of_joints(lines), dash='dashed', **look)
-    return finish(plot)
+        plot.draw('Line', of_joints(lines), NEUTRAL, 'plain equivalent', line_dash=DASHED)
+    return plot
 
 
 def _means(velocity: np.ndarray, values: np.ndarray) -> tuple[Any, Any, Any, float]:
@@ -326,57 +227,61 @@ def _means(velocity: np.ndarray, values: np.ndarray) -> tuple[Any, Any, Any, flo
     return x, means, sigma, (squares / max(len(values), 1)) ** 0.5
 
 
-def convergence(history: Sequence[Mapping[str, Any]]) -> Any:
+def convergence(history: Sequence[Mapping[str, Any]]) -> Plot:
     """Draw the figures of each iteration on one logarithmic axis."""
-    plot = new_plot('iteration', 'relative', 260, 'reset', y_axis_type='log')
+    plot = Plot('iteration', 'relative', 260, 'Reset', ('Linear', 'Log'))
     names = [name for name in CONVERGENCE_MEASURES if any(name in row for row in history)]
     steps = [float(row.get('iteration', k)) for k, row in enumerate(history)]
     for name, color in zip(names, LINES, strict=False):
         values = [float(row.get(name, 0.0)) for row in history]
         values = [value if 0.0 < value < np.inf else np.nan for value in values]
-        look = {'color': color, 'legend_label': name.replace('_', ' ')}
-        plot.line(steps, values, width=1.8, **look)
-        plot.scatter(steps, values, size=6, **look)
-    plot.xaxis.ticker.mantissas = [1, 2, 5]
-    plot.xaxis.ticker.min_interval = 1
-    return finish(plot)
+        source, shown = source_of({'x': steps, 'y': values}), name.replace('_', ' ')
+        plot.draw('Line', source, color, shown, line_width=1.8)
+        plot.draw('Scatter', source, color, shown, size=6, line_color=color)
+    plot.below[0].ticker = Model('BasicTicker', mantissas=[1, 2, 5], min_interval=1)
+    return plot
 
 
-def error_over_time(series: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Any:
+def error_over_time(series: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Plot:
     """Draw errors of a joint by name over time, (time (N,), values (N, n)) each."""
     shared = span_of(*(time for time, _ in series.values()))
-    plot = new_plot('time [s]', 'error [m{length}]', 190, x_range=shared, window_axis='x')
+    plot = Plot('time [s]', 'error [m{length}]', 190, x_range=shared, window_axis='x')
     for (name, (time, values)), color in zip(series.items(), LINES, strict=False):
         x, y = thin(np.asarray(time), np.asarray(values), ROWS)
         source = of_joints([{'y': own} for own in y.T], x=x)
-        plot.line('x', 'y', source=source, color=color, width=1.2, legend_label=name)
-    return finish(plot)
+        plot.draw('Line', source, color, name, line_width=1.2)
+    return plot
 
 
-def normalised_differences(found: Sequence[Difference]) -> Any:
+def normalised_differences(found: Sequence[Difference]) -> Plot:
     """Draw differences over their σ, parameter by parameter; the band is ±3σ."""
     known = {each.name: each.normalised for each in found if each.normalised is not None}
-    return _bars(known, 'difference / σ', (-3.0, 3.0), '0.00')
+    return _bars(known, 'difference / σ', (-3.0, 3.0), '0.00', 0.0)
 
 
-def sorted_precision(entries: Sequence[Entry]) -> Any:
+def sorted_precision(entries: Sequence[Entry]) -> Plot:
     """Draw %σ of base parameters, the best known first; the band is that of essential ones."""
     known = [entry for entry in entries if np.isfinite(entry.percent)]
     known.sort(key=lambda entry: entry.percent)
     shown = np.clip([entry.percent for entry in known], *PERCENTS)
     low = 0.5 * float(shown.min(initial=PERCENTS[1]))
     values = dict(zip((entry.name for entry in known), shown.tolist(), strict=True))
-    return _bars(values, '%σ', (low, GOOD_PERCENT), '0.0', y_axis_type='log')
+    return _bars(values, '%σ', (low, GOOD_PERCENT), '0.0', low)
 
 
-def _bars(values: Mapping[str, float], label: str, band: Any, digits: str, **more: Any) -> Any:
-    """Draw values by the names of parameters over a band; logarithmic ones from its lower end."""
-    plot = new_plot('', label, 300, 'reset', x_range=models.FactorRange(*values), **more)
-    plot.xaxis.major_label_orientation = 'vertical'
-    plot.add_layout(_band(GOOD, bottom=band[0], top=band[1]))
-    source, base = {'name': [*values], 'value': [*values.values()]}, band[0] if more else 0.0
-    plot.vbar('name', top='value', bottom=base, width=0.6, color=PREDICTED, source=source)
-    return finish(plot, [('', '@name'), (label, f'@value{{{digits}}}')])
+def _bars(values: Mapping[str, float], label: str, band: Any, digits: str, base: float) -> Plot:
+    """Draw values by the names of parameters over a band, from a base; above 0: on a log axis."""
+    axes = 'Categorical', 'Log' if base > 0.0 else 'Linear'
+    names = Model('FactorRange', factors=[*values])
+    plot = Plot('', label, 300, 'Reset', axes, x_range=names)
+    plot.below[0].major_label_orientation = 'vertical'
+    plot.center.append(_band(GOOD, bottom=band[0], top=band[1]))
+    source = source_of({'name': [*values], 'value': [*values.values()]})
+    columns = {'x': 'name', 'top': 'value'}
+    look = {'bottom': base, 'width': 0.6, 'line_color': PREDICTED}
+    bars = plot.draw('VBar', source, PREDICTED, '', columns, **look)
+    plot.show_values([('', '@name'), (label, f'@value{{{digits}}}')], bars)
+    return plot
 
 
 def width_of(names: int) -> int:

@@ -2,6 +2,7 @@
 
 import functools
 from importlib import import_module
+from importlib.util import find_spec
 import math
 from pathlib import Path
 import re
@@ -34,7 +35,7 @@ def save_page(kind: str, path: str | Path, *subject: Any, overwrite: bool = True
     `design_page` and `rollouts_page` take. MissingPackageError: Bokeh is not installed; FileError:
     the page cannot be written; TrajectoryError: the design is for other joints.
     """
-    check_plotting()
+    plotting_library()
     if Path(path).suffix != '.html':  # it may replace a page, and nothing else
         raise FileError(f"'{path}' is to be a page: let its name end in .html")
     # What a design needs, other pages need not import.
@@ -61,15 +62,16 @@ def page_beside(path: str | Path) -> Path:
     return page
 
 
-def check_plotting() -> None:
-    """MissingPackageError where the plotting library, which takes most of a second, is missing."""
-    try:
-        import bokeh.plotting  # noqa: F401
-    except ImportError as error:
+def plotting_library() -> Path:
+    """Return the script of Bokeh; MissingPackageError where it is not installed."""
+    found = find_spec('bokeh')
+    places = found and found.submodule_search_locations
+    if not places:
         raise MissingPackageError(
-            f'the page needs bokeh ({error}): pip install bokeh and repeat the command; robotid '
-            'report FOLDER writes that of an identification'
-        ) from error
+            'the page needs bokeh: pip install bokeh and repeat the command; robotid report '
+            'FOLDER writes that of an identification'
+        )
+    return Path(places[0]) / 'server/static/js/bokeh.min.js'
 
 
 def render(template: str, *, behaviours: tuple[str, ...] = ('report',), **values: Any) -> str:

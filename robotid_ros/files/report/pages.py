@@ -6,7 +6,6 @@ import math
 from pathlib import Path
 from typing import Any, NamedTuple, TYPE_CHECKING
 
-from bokeh import models
 import numpy as np
 
 from ...core.model.robot import unit_label
@@ -28,6 +27,7 @@ from ..verification import FEED_FORWARD, NEW_GAINS, PRESENT, Verification
 from . import drawing
 from .moving_arm import bodies_of, known_shares, scene
 from .page import GOOD_PERCENT, minute, render
+from .plots import Model, Plot, Plots
 from .thinning import phases, thin
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def comparison_page(results: Mapping[str, Results]) -> str:
         title=f'{title}: comparison',
         heading=title,
         subtitle=f'comparison of {", ".join(results)}',
-        plots=drawing.Plots(),
+        plots=Plots(),
         draw=drawing,
         results=results,
         lines=lines,
@@ -119,7 +119,7 @@ def _shown(results: Results, folder: object = 'FOLDER') -> dict[str, Any]:
     units = {line.joint: line.unit for line in results.identification}
     moved = results.quality.joints if results.quality else {}
     lengths = {joint: line.unit for joint, line in moved.items()}
-    plots = drawing.Plots()
+    plots = Plots()
     plots.data['joints'] = [
         {'name': j, 'effort': units.get(j, 'N·m'), 'length': lengths.get(j, 'rad')}
         for j in results.joints
@@ -211,13 +211,13 @@ def rollouts_page(found: 'Rollouts', name: str, subtitle: str, summary: str) -> 
     """Compose the page of rollouts of a robot of this name; `summary` says what comes of them."""
     from ..rollouts import IDENTIFIED, QUANTILES, rms  # and MuJoCo
 
-    plots = drawing.Plots()
+    plots = Plots()
     names = found.robot.joints
     pairs = zip(names, found.units, strict=True)
     plots.data['joints'] = [{'name': joint, 'length': unit} for joint, unit in pairs]
     # Errors of a joint over the time since a start, the mean of all starts, and a band.
-    span = models.Range1d(0.0, float(found.time[-1]), bounds='auto')
-    plot = drawing.new_plot('time since a start [s]', 'RMS error [m{length}]', 280, x_range=span)
+    span = Model('Range1d', start=0.0, end=float(found.time[-1]), bounds='auto')
+    plot = Plot('time since a start [s]', 'RMS error [m{length}]', 280, x_range=span)
 
     def thinned(sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return thin(found.time, np.where(np.isfinite(sizes), sizes, np.nan), drawing.ROWS)
@@ -227,13 +227,13 @@ def rollouts_page(found: 'Rollouts', name: str, subtitle: str, summary: str) -> 
         x, both = thinned(np.concatenate([low, high], axis=1))
         low, high = np.split(both.T, 2)
         rows = [{'low': a, 'high': b} for a, b in zip(low, high, strict=True)]
-        look: dict[str, Any] = {'color': drawing.PREDICTED, 'legend_label': IDENTIFIED}
-        plot.varea('x', 'low', 'high', source=drawing.of_joints(rows, x=x), alpha=0.2, **look)
+        source, look = drawing.of_joints(rows, x=x), {'fill_alpha': 0.2}
+        plot.draw('VArea', source, drawing.PREDICTED, IDENTIFIED, drawing.BAND, **look)
     for kind, error in found.errors.items():
         x, y = thinned(1e3 * rms(error, (-3,)))
         source = drawing.of_joints([{'y': own} for own in y.T], x=x)
         color = drawing.PREDICTED if kind == IDENTIFIED else drawing.MEASURED
-        plot.line('x', 'y', source=source, color=color, width=1.8, legend_label=kind)
+        plot.draw('Line', source, color, kind, line_width=1.8)
     return render(
         'rollouts.html',
         title=f'{name}: rollouts',
@@ -246,7 +246,7 @@ def rollouts_page(found: 'Rollouts', name: str, subtitle: str, summary: str) -> 
         draws=found.band if len(found.draws) else None,
         horizons={k: found.horizon(error) for k, error in found.errors.items()},
         plots=plots,
-        errors=drawing.finish(plot),
+        errors=plot,
     )
 
 
@@ -264,25 +264,25 @@ def live_page(
     each that stop the motion, 0: none; `actions` what buttons ask the robot for, besides the one
     that stops it.
     """
-    plots, drawn = drawing.Plots(), []
+    plots, drawn = Plots(), []
     plots.data['joints'] = [
         {'name': joint, 'length': length, 'effort': effort}
         for joint, (length, effort) in zip(joints, units, strict=True)
     ]
-    source = models.ColumnDataSource({key: [] for key in ('time', *LIVE)}, name='series')
-    time = models.DataRange1d(follow='end', follow_interval=SHOWN, range_padding=0.0)
+    source = drawing.source_of({key: [] for key in ('time', *LIVE)}, name='series')
+    time = Model('DataRange1d', follow='end', follow_interval=SHOWN, range_padding=0.0)
     curves = {
         'position [{length}]': {'position': drawing.MEASURED, 'reference': drawing.PREDICTED},
         'tracking error [{length}]': {'error': drawing.RESIDUAL},
         'effort [{effort}]': {'effort': drawing.MEASURED, 'residual': drawing.RESIDUAL},
     }
     for label, lines in curves.items():
-        plot = drawing.new_plot('time [s]', label, 200, '', x_range=time, min_border_left=66)
-        plot.toolbar_location = None
-        plot.yaxis.formatter = models.BasicTickFormatter(use_scientific=False)
+        look: dict[str, Any] = {'min_border_left': 66, 'toolbar_location': None}
+        plot = Plot('time [s]', label, 200, '', x_range=time, **look)
+        plot.left[0].formatter = Model('BasicTickFormatter', use_scientific=False)
         for key, color in lines.items():
-            plot.line('time', key, source=source, color=color, width=1.8, legend_label=key)
-        drawn.append((drawing.finish(plot), label.split(' [')[0]))
+            plot.draw('Line', source, color, key, {'x': 'time', 'y': key}, line_width=1.8)
+        drawn.append((plot, label.split(' [')[0]))
     return render(
         'live.html', behaviours=('report', 'live'), title=f'{name}: live', heading=name,
         subtitle='', joints=joints, units=units, limits=limits, actions=actions, plots=plots,

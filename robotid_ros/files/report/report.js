@@ -11,9 +11,13 @@ let printing = false;
 // -- plots --------------------------------------------------------------------------------------
 async function embed() {
   if (!store) return {};
-  const packed = Uint8Array.from(atob(store.textContent), (c) => c.charCodeAt(0));
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
-  const { document: content, roots, data } = await new Response(stream).json();
+  const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+  const packed = new Blob([bytes(store.textContent)]).stream();
+  const text = await new Response(packed.pipeThrough(new DecompressionStream('gzip'))).text();
+  // Bokeh reads bytes as they are, too; how text holds them depends on its version.
+  const unpack = (_, value) => (value?.type === 'bytes' ? bytes(value.data).buffer : value);
+  const { document: content, roots, data } = JSON.parse(text, unpack);
+  content.version = Bokeh.version;
   const item = { docid: 'report', roots, root_ids: Object.keys(roots) };
   await Bokeh.embed.embed_items({ report: content }, [item]);
   const ready = Bokeh.documents[Bokeh.documents.length - 1];

@@ -27,7 +27,7 @@ from ...core.arrays import expand_per_joint
 from ...core.findings import Severity
 from ...core.model import build_robot, Robot
 from ...exceptions import RobotIdError
-from ...files.report.page import check_plotting
+from ...files.report.page import plotting_library
 from ...files.results import read_results
 from ...node_settings import LiveSettings
 from ..common import messages, runtime
@@ -57,7 +57,7 @@ class Live(ConfiguredNode):
     """Shows a session on a page; options of `ConfiguredNode`."""
 
     def __init__(self, **options: Any):
-        check_plotting()
+        plotting_library()
         from .page_server import PageServer  # Tornado comes with Bokeh
 
         super().__init__('live', ('robot', 'excitation', 'recorder', 'live'), **options)

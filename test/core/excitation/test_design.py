@@ -24,7 +24,7 @@ from .robots import CONFIG, FREE, NONE, quick, robot_named, worst
 # The command, without Bokeh and its page.
 COMMAND = """
 import sys
-sys.modules['bokeh.plotting'] = None
+sys.modules['bokeh'] = None
 from robotid_ros.entry import robotid
 sys.exit(robotid())
 """

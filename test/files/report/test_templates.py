@@ -11,7 +11,7 @@ from robotid_ros.files.text_template import text_templates
 
 PACKAGE = Path(robotid_ros.__file__).parent
 # A plot's element, and the scripts that fill it.
-PLOTS = PACKAGE / 'files' / 'report' / 'drawing.py'
+PLOTS = PACKAGE / 'files' / 'report' / 'plots.py'
 
 
 def test_values_are_escaped_and_have_to_be_there(tmp_path, monkeypatch):
