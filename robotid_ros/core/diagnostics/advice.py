@@ -236,9 +236,10 @@ def find_causes(robot: Robot, base: BaseParameters, samples: Samples, rows: Rows
 
 def _effort_remedies(robot: Robot, trials: Trials) -> tuple[list[Cause], Efforts]:
     """Put efforts right one remedy after the other, as long as one helps; return these as well."""
-    start, found = Efforts.as_recorded(robot.n), list[Cause]()
-    state, before = start, trials.errors(start)
+    states, found = [Efforts.as_recorded(robot.n)], list[Cause]()
+    before = trials.errors(states[0])
     for _ in range(MOST_REMEDIES):
+        state = states[-1]
         tried = [
             (trials.compare(before, errors), name, after, errors)
             for name, after in _candidates(trials, state)
@@ -249,9 +250,13 @@ def _effort_remedies(robot: Robot, trials: Trials) -> tuple[list[Cause], Efforts
             break
         trial, name, after, before = max(good, key=lambda each: each[0].gain)
         found.append(_named(robot, trials, state, name, after, trial, before))
-        state = after
-    left = trials.contradiction(state) / max(trials.contradiction(start), 1e-300)
-    return (found, state) if 1.0 - left > MIN_RESOLVED else ([], start)
+        states.append(after)
+    # The last remedies resolve their share of what the first ones leave, as they would have to in
+    # a log that these had put right: a wrong gain stood in for geometry after a right sign.
+    left = [trials.contradiction(state) for state in states]
+    unresolved = (left[-1] >= (1.0 - MIN_RESOLVED) * x or x <= CONTRADICTION for x in left)
+    count = next(k for k, last in enumerate(unresolved) if last)
+    return found[:count], states[count]
 
 
 def _candidates(trials: Trials, state: Efforts) -> Iterator[tuple[str, Efforts]]:
