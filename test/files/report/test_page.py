@@ -1,11 +1,15 @@
 """Results come back bit for bit, and the report shows them on one self-contained page."""
 
+import base64
 import dataclasses
+import gzip
 from html.parser import HTMLParser
 import json
 import re
 import sys
 
+from bokeh.core.serialization import Deserializer
+import bokeh.models  # noqa: F401  (which the deserializer knows then)
 import numpy as np
 import pytest
 import yaml
@@ -292,6 +296,26 @@ def test_the_page_can_show_each_joint_in_the_same_plots():
     points = columns_of(outliers([phase]).renderers[0])
     worst = np.argmax(np.abs(data.measured[:, 1] - data.predicted[:, 1]))
     assert np.any(points['y1'] == np.float32(data.measured[worst, 1]))
+
+
+def test_bokeh_knows_all_that_the_plots_say(shown, caplog):
+    """Its Python half reads what is written for its other half, and names what no model has."""
+    packed = re.search(r'id="plots">([^<]+)<', shown)[1]
+
+    def packed_as_bokeh_does(value):
+        if value.get('type') == 'bytes':
+            data = gzip.compress(base64.b64decode(value['data']))
+            value['data'] = base64.b64encode(data).decode()
+        return value
+
+    text = gzip.decompress(base64.b64decode(packed))
+    content = json.loads(text, object_hook=packed_as_bokeh_does)['document']
+    plots = Deserializer().deserialize(content)['roots']
+    assert len(plots) == len(re.findall('id="plot-', shown)) > 5
+    assert not caplog.text
+    wrong = json.loads(json.dumps(content).replace('"line_dash"', '"line_dahs"'))
+    Deserializer().deserialize(wrong)
+    assert "'line_dahs'" in caplog.text
 
 
 def test_the_base_parameters_are_sorted_by_how_well_they_are_known(results):
