@@ -9,6 +9,7 @@ import numpy as np
 
 from .core.excitation.design import Design
 from .core.excitation.trajectory import point_to_point, Waypoints, waypoints
+from .core.model.robot_builder import with_inertials
 from .core.signals.recording import Controller, Phase, Recording, Reference
 from .exceptions import ConfigurationError, ControllerError, RobotIdError
 from .files.configuration import Configuration, from_mapping, read_mapping, read_urdf
@@ -73,7 +74,8 @@ class _Session:
         gravity = settings.gravity or configuration.robot.gravity
         self.settings = dataclasses.replace(settings, gravity=gravity)
         self.urdf, self.joints, self.excitation = urdf, joints, configuration.excitation
-        self.physics = Physics(urdf, self.settings, joints, configuration.robot.locked)
+        with_bodies, _ = with_inertials(urdf, configuration.robot.mass)
+        self.physics = Physics(with_bodies, self.settings, joints, configuration.robot.locked)
         if self.physics.joint_state_names != self.physics.joints:
             raise ConfigurationError(
                 "joints are elastic: their motors are recorded by 'robotid demo' alone"

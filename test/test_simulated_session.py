@@ -1,6 +1,7 @@
 """A design that runs on the simulated robot without ROS: what is identified is the robot."""
 
 from pathlib import Path
+import re
 
 import numpy as np
 import pytest
@@ -52,3 +53,18 @@ def test_settings_take_the_place_of_the_files(design):
         rid.simulate(CONFIG, design, coulom=[0.0])
     with pytest.raises(rid.RobotIdError, match='robotid demo'):
         rid.simulate(CONFIG, design, command_interface='position')
+
+
+def test_a_robot_without_inertials_weighs_what_its_mass_says(design, tmp_path):
+    urdf = (ROOT / 'urdf' / 'scara.urdf').read_text()
+    bare = re.sub(r'<inertial>.*?</inertial>', '', urdf, flags=re.DOTALL)
+    (tmp_path / 'bare.urdf').write_text(bare)
+    text = CONFIG.read_text().replace('package://robotid_ros/urdf/scara.urdf', 'bare.urdf')
+    efforts = []
+    for mass in (200.0, 400.0):
+        config = tmp_path / f'{mass:.0f}.yaml'
+        config.write_text(text.replace('rotor_inertia:', f'mass: {mass}\n      rotor_inertia:'))
+        still = {'coulomb': [0.0], 'viscous': [0.0], 'noise': {'effort': [0.0]}}
+        efforts.append(rid.simulate(config, design, **still).phase('exciting').effort.std(axis=0))
+    # The gains of the second joint are not made for such bodies.
+    assert efforts[1][0] / efforts[0][0] == pytest.approx(2.0, rel=0.05)

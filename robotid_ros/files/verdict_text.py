@@ -35,7 +35,7 @@ def sentences(results: Results, *, brief: bool = False) -> list[str]:
     """Say what results can be used for, and why; `brief`: without what stands in other lines."""
     verdict, texts = verdict_of(results), list[str]()
     if not verdict.usable and (reason := cause(results)):
-        if brief and verdict.reason != verdicts.PARAMETERS and verdict.cause is not None:
+        if brief and verdict.cause is not None:
             reason = f'{results.findings[verdict.cause].code}.'
         texts.append(f'Likeliest reason: {reason}')
     texts.append(_use(verdict))
@@ -80,7 +80,7 @@ def sentences(results: Results, *, brief: bool = False) -> list[str]:
 def cause(results: Results) -> str:
     """Return what explains the verdict likeliest: a finding, or '' where there is none."""
     verdict = verdict_of(results)
-    if verdict.reason == verdicts.PARAMETERS:
+    if verdict.reason == verdicts.PARAMETERS and not verdict.severe:
         return 'The recorded motion is too short or too poor to determine the parameters.'
     known = verdict.cause is not None and verdict.cause < len(results.findings)
     return render(results.findings[verdict.cause or 0]) if known else ''

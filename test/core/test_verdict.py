@@ -34,6 +34,7 @@ from robotid_ros.core.verdict import (
 )
 from robotid_ros.files.collect_results import save
 from robotid_ros.files.results import read_results, verdict_of
+from robotid_ros.files.verdict_text import cause
 
 from .conftest import URDF
 
@@ -191,6 +192,14 @@ def test_a_verdict_is_read_as_it_was_written(robot, record, tmp_path):
     written = judge(found)
     np.testing.assert_equal(dataclasses.asdict(read), dataclasses.asdict(written))
     assert isinstance(read, Verdict)
+    # An error explains uncertain parameters before the motion does.
+    poor = decide_level([JointError('joint_1', 2.0, 0.1)], residual=0.1, validated=False)
+    results = read_results(tmp_path)
+    assert 'too short or too poor' in cause(dataclasses.replace(results, verdict=poor))
+    changed = finding('unexplained_effort', ['joint_1'], residual=0.2, alone=None)
+    poor = dataclasses.replace(poor, cause=0, severe=1)
+    results = dataclasses.replace(results, verdict=poor, findings=(changed,))
+    assert 'unexplained' in cause(results)
     # Of a file of an earlier version the residuals tell.
     older = dataclasses.replace(read_results(tmp_path), verdict=None)
     assert verdict_of(older).joints[0].from_model == older.identification[0].reported

@@ -63,8 +63,12 @@ def efforts_over_prior(robot: Robot, samples: Samples) -> Array:
 
 def limit_warnings(robot: Robot, q: Array, margin: float = LIMIT_MARGIN) -> list[Finding]:
     """Name the joints whose positions (N, n) are far outside of their limits."""
-    low, high, limits = q.min(axis=0), q.max(axis=0), robot.limits
-    rows = zip(robot.joints, low, high, limits.lower[: len(low)], limits.upper, strict=False)
+    low, high, lower, upper = q.min(axis=0), q.max(axis=0), robot.limits.lower, robot.limits.upper
+    with np.errstate(invalid='ignore'):  # of joints without limits
+        turns = np.round((low + high - lower - upper) / (4.0 * np.pi))
+    whole = np.isfinite(turns) & ~robot.prismatic
+    shift = np.where(whole, 2.0 * np.pi * turns, 0.0)  # to the same pose, near the limits' middle
+    rows = zip(robot.joints, low - shift, high - shift, lower, upper, strict=True)
     return [
         finding('beyond_limits', [joint], low=least, high=most, lower=lower, upper=upper)
         for joint, least, most, lower, upper in rows

@@ -19,6 +19,7 @@ from .units import canonical, FACTORS, proven_time_unit, STEPS
 Values = dict[str, np.ndarray]
 # Between two trials, or episodes of a data set [s]: longer than any gap that is interpolated.
 TRIAL_GAP = 2.0
+DAY = 86_400_000_000_000  # after which times of day start again [ns]
 # Rows with efforts and without positions, as a share of those with positions, that are only lost.
 MAX_LONELY = 0.1
 # Share of steps back in time up to which they are restarts of a clock: newest first has all of
@@ -266,6 +267,8 @@ def join_restarted_trials(stamp: np.ndarray, source: str) -> tuple[np.ndarray, l
     restart = back & (2 * maximum_filter1d(step, 2 * MIN_PART_SAMPLES + 1) < -step)
     if not restart.any():
         return stamp, []
-    shift = np.where(restart, round(TRIAL_GAP * 1e9) - step, 0)
-    note = finding('trials_joined', path=source, gap=TRIAL_GAP)
-    return stamp + np.concatenate([[0], np.cumsum(shift)]), [note]
+    gap = round(TRIAL_GAP * 1e9)
+    midnight = restart & (np.abs(step + DAY) <= gap)
+    shift = np.where(midnight, DAY, np.where(restart, gap - step, 0))
+    notes = [finding('trials_joined', path=source, gap=TRIAL_GAP)] * bool(shift[~midnight].any())
+    return stamp + np.concatenate([[0], np.cumsum(shift)]), notes

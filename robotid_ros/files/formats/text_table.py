@@ -111,7 +111,7 @@ def read_text_table(path: Path) -> ColumnTable:
                 form, most, known = _Form(encoding, delimiter, comma, first), share, is_value
                 rows, few = split[first:], values[:first] < LEAST * filled[:first]
                 above = [*itertools.compress(split, few)]
-    if form is None:
+    if form is None or start_text.startswith('{'):  # JSON has commas, too
         raise RecordingError(
             f"'{path}' holds no table of numbers in its first {HEAD} lines: give a bag "
             '(MCAP, SQLite), or a CSV file with one row per sample; a robot description goes '

@@ -244,6 +244,8 @@ def test_currents_are_noticed(made, unit, odd):
 def test_degrees_are_noticed(made):
     _, found = outcome(spoiled(made, position=np.degrees(made.position)))
     assert select(found, 'beyond_limits')
+    _, found = outcome(spoiled(made, position=made.position + 2.0 * np.pi))
+    assert not select(found, 'beyond_limits')
 
 
 def test_a_delay_is_taken_out(made):

@@ -172,7 +172,10 @@ def test_dates_are_seconds(tmp_path):
     assert time[0] == pytest.approx(1706702400.25, abs=1e-6)
 
 
-@pytest.mark.parametrize('text', ['', 'hello world\n', 'a,b\nc,d\n', '{"t": [1, 2]}'])
+JSON_LINES = ''.join(f'{{"t": {t}, "q": [{t}, 1, 2], "tau": [3, 4, 5]}}\n' for t in range(9))
+
+
+@pytest.mark.parametrize('text', ['', 'hello world\n', 'a,b\nc,d\n', '{"t": [1, 2]}', JSON_LINES])
 def test_what_is_no_table_is_one_sentence(tmp_path, text):
     path = tmp_path / 'a.csv'
     path.write_text(text)
