@@ -105,10 +105,11 @@ class Plot(Model):
             look |= {'label_text_font': FONT, 'label_text_font_size': '12px'}
             look |= {'border_line_color': None, 'background_fill_alpha': 0.0}
             legends.append(Model('Legend', items=[], **look))
-        items = legends[0].items
-        if not items or items[-1].label != text:
-            items.append(Model('LegendItem', label=text, renderers=[]))
-        items[-1].renderers.append(drawn)
+        items = {item.label: item for item in legends[0].items}
+        if text not in items:
+            items[text] = Model('LegendItem', label=text, renderers=[])
+            legends[0].items.append(items[text])
+        items[text].renderers.append(drawn)
 
     def show_values(
         self, tooltips: Sequence[tuple[str, str]], *drawn: Model, mode: str = 'vline'

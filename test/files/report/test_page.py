@@ -17,10 +17,17 @@ import yaml
 from robotid_ros.core.findings import render, Severity
 from robotid_ros.core.parameters.plain_friction import PlainFriction
 from robotid_ros.exceptions import FileError, MissingPackageError
-from robotid_ros.files.report.drawing import efforts, friction_curve, outliers, sorted_precision
+from robotid_ros.files.report.drawing import (
+    efforts,
+    friction_curve,
+    outliers,
+    sorted_precision,
+    source_of,
+)
 from robotid_ros.files.report.moving_arm import bodies_of, known_shares
 from robotid_ros.files.report.page import save_page, write_report_if_possible
 from robotid_ros.files.report.pages import first_screen, identification_page
+from robotid_ros.files.report.plots import Plot
 from robotid_ros.files.report.thinning import phases
 from robotid_ros.files.results import (
     Entry,
@@ -296,6 +303,14 @@ def test_the_page_can_show_each_joint_in_the_same_plots():
     points = columns_of(outliers([phase]).renderers[0])
     worst = np.argmax(np.abs(data.measured[:, 1] - data.predicted[:, 1]))
     assert np.any(points['y1'] == np.float32(data.measured[worst, 1]))
+
+
+def test_a_legend_names_each_thing_once():
+    plot, source = Plot('x', 'y'), source_of({'x': [0.0], 'y': [0.0]})
+    for legend in ('model', 'measured', 'model'):
+        plot.draw('Line', source, 'red', legend)
+    (legend,) = plot.above
+    assert [(i.label, len(i.renderers)) for i in legend.items] == [('model', 2), ('measured', 1)]
 
 
 def test_bokeh_knows_all_that_the_plots_say(shown, caplog):
