@@ -88,10 +88,11 @@ def draw(
     rounds = []
     for _ in range(0, count, CHAINS):
         free = generator.normal(size=(root.shape[1] - size, CHAINS))
-        rounds.append(np.vstack([chains.draw(), free]))
-    z = mean + np.hstack(rounds)[:, :count].T @ root.T
-    z[:, positive] = np.maximum(z[:, positive], 0.0)  # rounding
-    return np.asarray(z @ T.T)
+        # Whole rounds: products of other sizes may be rounded in another way.
+        z = mean + np.vstack([chains.draw(), free]).T @ root.T
+        z[:, positive] = np.maximum(z[:, positive], 0.0)  # rounding
+        rounds.append(z @ T.T)
+    return np.vstack(rounds)[:count]
 
 
 def _untruncated(
