@@ -220,6 +220,20 @@ def test_speed_a_node_that_dies_and_no_number_leave_the_arm_at_rest(
         else:
             process.wait(PATIENCE)
     assert guided.start() == 'guiding', session.client.message(NODE)
+    node = session.client.node
+    lying = node.create_publisher(JointState, 'joint_states', 1)
+
+    def jump(message: JointState) -> None:
+        if message.header.frame_id != 'jumped':
+            message.header.frame_id, message.position[0] = 'jumped', message.position[0] + 0.3
+            message.header.stamp.nanosec += 1000
+            lying.publish(message)
+
+    jumping = node.create_subscription(JointState, 'joint_states', jump, 1)
+    assert 'by its positions: check its sensor' in guided.failed()
+    node.destroy_subscription(jumping)
+    assert guided.active() == [HOLDS]
+    assert guided.start() == 'guiding', session.client.message(NODE)
     assert 'not a number' in guided.break_sensors()
     assert guided.active() == [HOLDS]
 

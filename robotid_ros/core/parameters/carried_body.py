@@ -34,6 +34,17 @@ def inertia_matrix(central: Array) -> Array:
     return result + np.triu(result, 1).T
 
 
+def checked_inertia(central: Array) -> Array:
+    """Return that matrix; ConfigurationError: no body has such an inertia."""
+    moments = inertia_matrix(central)
+    principal = np.linalg.eigvalsh(moments)
+    if principal[2] > (principal[0] + principal[1]) * (1.0 + ROUNDING) or principal[0] < 0.0:
+        raise ConfigurationError(
+            'no body has such an inertia: each principal moment is at most the sum of the others'
+        )
+    return moments
+
+
 def carrying(robot: Robot, chi: Array, frame: str, central: Array) -> Array:
     """
     Return standard parameters (p,) of a robot that carries a body.
@@ -43,15 +54,11 @@ def carrying(robot: Robot, chi: Array, frame: str, central: Array) -> Array:
     one that moves with no joint, or no body has such a mass and inertia.
     """
     place = body_frame(robot, frame)
-    mass, centre, moments = central[0], central[1:4], inertia_matrix(central)
+    mass, centre = central[0], central[1:4]
     if not np.isfinite(central).all() or mass < 0.0 or (mass == 0.0 and central.any()):
         raise ConfigurationError('a payload has a mass, and all its values are numbers')
-    principal = np.linalg.eigvalsh(moments)
-    if principal[2] > (principal[0] + principal[1]) * (1.0 + ROUNDING) or principal[0] < 0.0:
-        raise ConfigurationError(
-            'no body has such an inertia: each principal moment is at most the sum of the others'
-        )
-    body = pinocchio.SE3(place.placement).act(pinocchio.Inertia(mass, centre, moments))
+    inertia = pinocchio.Inertia(mass, centre, checked_inertia(central))
+    body = pinocchio.SE3(place.placement).act(inertia)
     result = np.array(chi, dtype=float)
     result[robot.body_columns[place.link]] += from_pinocchio(body.toDynamicParameters())
     return result

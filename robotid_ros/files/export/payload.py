@@ -35,7 +35,7 @@ from ...core.findings import as_data, Finding, MISREAD
 from ...core.identification_settings import IdentificationSettings
 from ...core.model import Robot
 from ...core.model.friction import SHRUNK
-from ...core.parameters.carried_body import inertia_matrix
+from ...core.parameters.carried_body import checked_inertia, inertia_matrix
 from ...core.payload import KnownArm
 from ...core.payload.force_torque import SensorModel
 from ...core.payload.payload import obstacle, Payload, SIGNIFICANT
@@ -231,6 +231,7 @@ def find_driver(name: str, frame: str, body: Array, service: str = '') -> Driver
             f'{name} needs what the motion does not determine: record one that turns the payload '
             'more'
         )
+    checked_inertia(np.nan_to_num(body))
     driver = maker.driver
     if driver is None:
         raise ConfigurationError(
@@ -323,7 +324,12 @@ def write_body(path: Path, frame: str, body: Array | None, facts: Mapping[str, A
 
 
 def read_body(path: str | Path) -> tuple[str, Array, Mapping[str, Any]]:
-    """Read frame, body (10,) and all of a payload file; RecordingError: no mass."""
+    """
+    Read frame, body (10,) and all of a payload file; RecordingError: no mass.
+
+    An inertia that is known in part is none, as nobody can set that. Where nothing was carried,
+    all is 0.
+    """
     content = parse_yaml(read_text(path), str(path))
     what = 'is no file of a payload'
     with damage_errors(path, 'give one of robotid payload', FileError, what):
@@ -334,15 +340,17 @@ def read_body(path: str | Path) -> tuple[str, Array, Mapping[str, Any]]:
             raise ValueError('another format')
         sigma, frame = float(content.get('sigma', {'mass': 0.0})['mass']), str(content['frame'])
         doubts = {*MISREAD} & {each['name'] for each in content.get('findings', ())}
-    if doubts or body[0] <= SIGNIFICANT * sigma:
+    if doubts or body[0] < SIGNIFICANT * sigma:
         why = 'does not stand out of its σ'
         why = 'comes from recordings that are read wrongly' if doubts else why
         raise RecordingError(f"the mass in '{path}' {why}: identify the payload again")
+    if not np.isfinite(body).all():
+        body[4:] = np.nan
     return frame, body, content
 
 
-def read_sensor(path: str | Path) -> SensorModel:
-    """Read the `sensor` that `write_payload` wrote; FileError: missing, or no such file."""
+def read_sensor(path: str | Path) -> tuple[str, SensorModel]:
+    """Read frame and `sensor` that `write_payload` wrote; FileError: missing, or none."""
     content = parse_yaml(read_text(path), str(path))
     with damage_errors(path, 'identify it', FileError, 'is no file of a force-torque sensor'):
         sensor = content['sensor']
@@ -350,7 +358,8 @@ def read_sensor(path: str | Path) -> SensorModel:
         known = np.isfinite(np.concatenate([value, offset, gravity])).all()
         if (len(value), len(offset), len(gravity), known) != (10, 6, 3, True):
             raise ValueError('other numbers')
-        return SensorModel(value, offset, gravity, float(sensor['sign']))
+        model = SensorModel(value, offset, gravity, float(sensor['sign']))
+        return str(content['frame']), model
 
 
 def payload_urdf(payload: Payload, link: str) -> str | None:

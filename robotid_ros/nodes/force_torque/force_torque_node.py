@@ -43,6 +43,7 @@ class ForceTorque(WorkerNode):
         self._sign = force_torque.REACTION if self.settings.reaction else force_torque.ACTION
         self._robot: Robot | None = None
         self._frame: BodyFrame | None = None
+        self._name = ''  # of that frame; of what is taken out
         self._model: force_torque.SensorModel | None = None
         # Filtered motion (3, n) and wrench (6,), per time constant: noise hardly correlates.
         self._rows: list[tuple[Array, Array]] | None = None
@@ -60,7 +61,7 @@ class ForceTorque(WorkerNode):
         self.publish_state('idle', what)
         self.follow_description(self.take_description)
         if self.settings.results:
-            self._model = read_sensor(self.settings.results)
+            self._name, self._model = read_sensor(self.settings.results)
             self.publish_state('done', f"takes out what is in '{self.settings.results}'")
 
     def take_description(self, urdf: str) -> None:
@@ -78,11 +79,17 @@ class ForceTorque(WorkerNode):
             return
         if not np.isfinite(wrench).all():
             raise RecordingError('the wrench is not a number')
+        name = self.settings.frame or message.header.frame_id
+        if not name:
+            raise RecordingError('the wrench names no frame: set force_torque.frame')
+        if name != (self._name or name):
+            raise RecordingError(
+                f"the wrench is in '{name}', what is known of the sensor is in '{self._name}': "
+                'let one sensor publish it, or set force_torque.frame'
+            )
         if self._frame is None:
-            name = self.settings.frame or message.header.frame_id
-            if not name:
-                raise RecordingError('the wrench names no frame: set force_torque.frame')
             self._frame = body_frame(self._robot, name)
+            self._name = name
         stamp = to_nanoseconds(message.header.stamp)
         if self._wrenches and stamp <= self._wrenches[-1][0]:
             self._wrenches.clear()

@@ -35,6 +35,7 @@ from ..common.processes import prefer_threads
 from ..common.runtime import serve
 from ..common.waiting import answer_of, result_of, Silence
 from ..excitation.guardian import Guardian
+from ..excitation.watchdog import VelocityWatch
 from ..feedforward.model_node import ModelNode
 
 LEAST_RATE = 200.0  # of commands with which an arm is guided [Hz]
@@ -269,6 +270,7 @@ class GravityCompensation(ModelNode):
         robot, silence, stamp = self._model.robot, Silence(time.monotonic()), 0
         names, known, limits = np.array(robot.joints), set(robot.joints), robot.limits
         fastest = np.minimum(limits.velocity, self.settings.speed_limit)
+        lying = VelocityWatch(robot.joints, fastest)
         while not (self._ending.is_set() or self._stop.is_set()):
             guardian.check()
             found, _ = self._states.take_newest(
@@ -292,6 +294,8 @@ class GravityCompensation(ModelNode):
             if (wrong := np.abs(dq) > fastest).any():
                 what = 'faster than its speed limit: the arm was stopped'
                 raise RobotStateError(f'{", ".join(names[wrong])} is {what}')
+            if newest:  # damping and speed limit take velocities at their word
+                lying.check(rows)
             if (wrong := (q < limits.lower) | (q > limits.upper)).any():
                 raise RobotStateError(
                     f'{", ".join(names[wrong])} is beyond its limits: jog it back'

@@ -20,6 +20,7 @@ from robotid_ros.files.export.payload import (
 
 BODY = np.array([1.5, 0.01, -0.02, 0.08, 0.011, 1e-5, -0.002, 0.012, 0.003, 0.013])
 POINT = np.array([*BODY[:4], *[np.nan] * 6])
+IMPOSSIBLE = np.array([*BODY[:4], 1.0, 0.0, 0.0, 0.1, 0.0, 0.1])  # inertia
 MOMENTS = {'ixx': 0.011, 'ixy': 1e-5, 'ixz': -0.002, 'iyy': 0.012, 'iyz': 0.003, 'izz': 0.013}
 CENTRE = {'x': 0.01, 'y': -0.02, 'z': 0.08}
 # Fields of the requests as published, and their values for BODY.
@@ -94,6 +95,7 @@ def test_an_unknown_inertia_is_that_of_a_point_where_the_driver_needs_none():
         ('universal_robots', 'arm_tool0', BODY, 'type where it is ros2 service call /io_and_'),
         ('universal_robots', 'flange', BODY, "is in 'flange', universal_robots takes it in tool0"),
         ('franka', 'fr3_link8', POINT, 'needs what the motion does not determine'),
+        ('universal_robots', 'tool0', IMPOSSIBLE, 'no body has such an inertia'),
         ('ufactory', 'link_eef', POINT, 'xarm_msgs is not installed here'),
         ('kuka', 'tool0', BODY, 'paste LOAD_DATA'),
         ('kinova', 'end_effector_link', POINT, 'paste tool = control_config'),
@@ -107,13 +109,17 @@ def test_what_cannot_be_set_is_refused_with_the_remedy(maker, frame, body, sente
 
 
 def test_a_body_is_stored_and_read_again(tmp_path):
-    for name, body in (('whole', BODY), ('point', POINT), ('unknown', None)):
+    nothing = np.zeros(10)
+    for name, body in (('whole', BODY), ('point', POINT), ('unknown', None), ('no', nothing)):
         path = write_body(tmp_path / f'{name}.yaml', 'tool0', body, {'maker': 'franka'})
         frame, found, content = read_body(path)
         assert (frame, content['maker']) == ('tool0', 'franka')
         np.testing.assert_array_equal(found, np.full(10, np.nan) if body is None else body)
     with pytest.raises(FileError):
         write_body(path, 'tool0', BODY, {})
+    # Zeros beside one known moment are the inertia of no body: it is a point.
+    partly = write_body(tmp_path / 'partly.yaml', 'tool0', np.array([*BODY[:5], *POINT[5:]]), {})
+    np.testing.assert_array_equal(read_body(partly)[1], [*BODY[:4], *POINT[4:]])
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,7 @@ class Client:
 
     def __init__(self, domain: int, folder: Path):
         self.folder, self.domain, self.stamp = folder, domain, 10**9
+        self.frame = 'tool0'  # of the sensor
         self.context = rclpy.Context()
         rclpy.init(context=self.context, domain_id=domain)
         self.node = rclpy.create_node('robot', context=self.context)
@@ -83,7 +84,7 @@ class Client:
         """Publish a sample as a driver does."""
         self.stamp += step
         header = Header(stamp=Time(sec=self.stamp // 10**9, nanosec=self.stamp % 10**9))
-        header.frame_id = 'tool0'
+        header.frame_id = self.frame
         force, torque = (Vector3(x=x, y=y, z=z) for x, y, z in wrench.reshape(2, 3).tolist())
         message = WrenchStamped(header=header, wrench=Wrench(force=force, torque=torque))
         self.sensor.publish(message)
@@ -142,7 +143,7 @@ def test_a_sensor_is_identified_compensated_and_watched(client: Client):
     assert answer.success, answer.message
     frame, body, _ = read_body(client.folder / 'force_torque.yaml')
     assert frame == 'tool0' and body[0] == pytest.approx(MASS, rel=0.02)
-    model = read_sensor(client.folder / 'force_torque.yaml')
+    _, model = read_sensor(client.folder / 'force_torque.yaml')
     np.testing.assert_allclose(model.offset, OFFSET, atol=0.5)
 
     rest = np.array([[0.3, -1.2, 1.0, 0.2, 0.5, 0.0]])
@@ -178,14 +179,17 @@ def test_a_sensor_is_identified_compensated_and_watched(client: Client):
     client.hold(rest[0], still + push, lambda: len(client.wrenches) > 3)
     np.testing.assert_allclose(client.wrenches[-1], push, atol=0.5)
 
-    # A sensor that turns unseen has another weight.
-    def told() -> bool:
-        client.publish(np.full(6, np.nan), still + 9.0 * push, 10**9)
+    def passed_over(q: np.ndarray, step: int) -> int:
+        client.publish(q, still + 9.0 * push, step)
         states = [s for s in client.diagnostics if s.name == 'force_torque: state']
-        return bool(states) and int(values_of(states[-1])['messages_passed_over']) > 2
+        return int(values_of(states[-1])['messages_passed_over']) if states else 0
 
-    client.diagnostics.clear()
-    wait_until(told, 'it passes wrenches over')
+    # What another sensor says, and one that turns unseen and has another weight.
+    client.frame = 'forearm_link'
+    wait_until(lambda: passed_over(rest[0], 10**8) > 2, 'it passes those of others over')
+    client.frame, nowhere = 'tool0', np.full(6, np.nan)
+    before = passed_over(nowhere, 10**9)
+    wait_until(lambda: passed_over(nowhere, 10**9) > before + 2, 'it passes wrenches over')
     assert max(wrench[2] for wrench in client.wrenches) < 50.0
 
 

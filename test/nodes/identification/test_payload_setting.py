@@ -123,6 +123,14 @@ def test_both_are_set_and_restored(robot, tmp_path):
     assert driver.calls == [True, True, False] and driver.parameters() == OLD
 
 
+def test_a_robot_that_carried_nothing_does_so_again(robot, tmp_path):
+    driver, node = robot
+    driver.body, file = np.zeros(10), tmp_path / 'before.yaml'
+    set_payload(node, 'here', 'tool0', BODY, file, PATIENCE)
+    restore_payload(node, str(file), PATIENCE)
+    assert driver.calls == [True, False] and driver.parameters() == OLD
+
+
 def test_what_was_set_before_and_is_unknown_is_not_restored(robot, tmp_path):
     driver, node = robot
     driver.publishes = False
