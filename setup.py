@@ -47,7 +47,7 @@ setup(
     install_requires=[
         'setuptools',
         'argcomplete>=3',
-        'bokeh>=3.4',
+        'bokeh>=3.7',  # older scripts know no window_axis
         'clarabel>=0.9',
         'jinja2>=3.1',
         'matplotlib',
