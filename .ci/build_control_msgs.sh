@@ -1,6 +1,6 @@
 #!/bin/bash
 # Build the interfaces in .ci/control_msgs and .ci/controller_manager_msgs into a virtual environment whose ROS 2 comes
-# from PyPI. Usage: build_control_msgs.sh VENV. Leaves what is installed already alone.
+# from PyPI, with requirements-overlay.txt. Usage: build_control_msgs.sh VENV. Leaves what is installed already alone.
 set -euo pipefail
 
 venv=$(realpath "${1:?usage: build_control_msgs.sh VENV}")
@@ -26,10 +26,6 @@ sys.exit(not pathlib.Path(sysconfig.get_path("include"), "Python.h").exists())' 
   die 'the headers of Python are missing, they build the control_msgs interfaces: apt install python3-dev'
 
 : >"$log"
-"$venv/bin/python" -m pip install --disable-pip-version-check --no-input --no-deps \
-  --require-hashes -r "$here/requirements-overlay.txt" >>"$log" 2>&1 ||
-  die "the tools that build the control_msgs interfaces could not be installed from PyPI; check the network, details in $log"
-
 build=$(mktemp -d)
 trap 'rm -rf "$build"' EXIT
 # The wheels' python would start itself again with other paths while it generates code.

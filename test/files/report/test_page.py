@@ -9,7 +9,7 @@ import re
 import sys
 
 from bokeh.core.serialization import Deserializer
-import bokeh.models  # noqa: F401  (which the deserializer knows then)
+from bokeh.models import Plot as BokehPlot
 import numpy as np
 import pytest
 import yaml
@@ -327,6 +327,7 @@ def test_bokeh_knows_all_that_the_plots_say(shown, caplog):
     content = json.loads(text, object_hook=packed_as_bokeh_does)['document']
     plots = Deserializer().deserialize(content)['roots']
     assert len(plots) == len(re.findall('id="plot-', shown)) > 5
+    assert all(isinstance(plot, BokehPlot) for plot in plots)
     assert not caplog.text
     wrong = json.loads(json.dumps(content).replace('"line_dash"', '"line_dahs"'))
     Deserializer().deserialize(wrong)
