@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 import pinocchio as pin
 
 from robotid_ros.core.arrays import Array
-from robotid_ros.core.excitation.collision_scene import CollisionScene, tool_frame
+from robotid_ros.core.excitation.collision_scene import CollisionScene
 from robotid_ros.core.excitation.limits import apply_margins, motion_limits
 from robotid_ros.core.excitation.settings import ExcitationSettings
 from robotid_ros.core.excitation.trajectory import Trajectory
+from robotid_ros.core.model.frames import tool_frame
 from robotid_ros.core.model.robot import Limits, Robot
 from robotid_ros.exceptions import TrajectoryError
 

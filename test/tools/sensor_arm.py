@@ -6,8 +6,8 @@ import mujoco
 import numpy as np
 import pinocchio
 
-from robotid_ros.core.excitation.collision_scene import body_frame
 from robotid_ros.core.model import build_robot, RobotSettings
+from robotid_ros.core.model.frames import body_frame
 from robotid_ros.plant.physics import Physics
 from robotid_ros.simulation_settings import SimulationSettings
 

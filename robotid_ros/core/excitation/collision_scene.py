@@ -9,15 +9,16 @@ from contextlib import suppress
 from functools import cache
 from itertools import combinations, compress, pairwise
 import re
-from typing import Any, NamedTuple
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pinocchio as pin
 
-from ...exceptions import CollisionError, ConfigurationError, reason_of, UnknownNameError
+from ...exceptions import CollisionError, ConfigurationError, reason_of
 from ..arrays import Array, Indices, Mask
 from ..findings import Finding, finding
+from ..model.frames import tool_frame
 from ..model.robot import Robot
 from ..model.urdf_parsing import joints_without_range, parse_urdf
 from .observation_matrix import KinematicTree
@@ -37,17 +38,6 @@ FREE_PART = 50  # configurations at once: a motion that is not free is often fou
 PENALTY_CLEARANCE, PENALTY_UNIT = 0.004, 0.01
 FLAT = 1e-6  # thickness of a mesh over its length, below which it is flat
 TOUCHING = 1e-9  # points nearer than this do not give the direction between them [m]
-
-
-def tool_frame(model: Any, name: str) -> int:
-    """Return the number of a frame, without a name the last body's; or an `UnknownNameError`."""
-    if not name:
-        return len(model.frames) - 1
-    if not model.existFrame(name):
-        raise UnknownNameError('frame', name, tuple(f.name for f in model.frames))
-    # Links may have names of joints.
-    body = int(model.getFrameId(name, pin.FrameType.BODY))
-    return body if body < len(model.frames) else int(model.getFrameId(name))
 
 
 def collision_model(
@@ -251,32 +241,6 @@ def _remove_inseparable(
             )
     names = ['/'.join(str(geometry.geometryObjects[k].name) for k in pair) for pair in close]
     return (finding('never_apart', pairs=names),) if names else ()
-
-
-class BodyFrame(NamedTuple):
-    """A frame of the robot description, fixed to a link."""
-
-    name: str
-    body: str  # link whose frame it is
-    link: int  # place in `robot.links` of the joint that it moves with
-    placement: Array  # (4, 4) of it in the frame of that joint
-
-
-def body_frame(robot: Robot, name: str = '') -> BodyFrame:
-    """Find a frame that moves with a joint, the last one without a name, or raise an error."""
-    model, frames, last = robot.model, list(robot.model.frames), robot.links[-1]
-    number = tool_frame(model, name) if name else model.getFrameId(last, pin.FrameType.JOINT)
-    frame = frames[number]
-    joint = model.names[frame.parentJoint]
-    if joint not in robot.links:
-        raise ConfigurationError(
-            f"the frame '{name}' moves with none of the joints {', '.join(robot.links)}: name one "
-            'that carries the payload'
-        )
-    bodies = [f for f in frames if f.parentJoint == frame.parentJoint and f.type.name == 'BODY']
-    body = next((f.name for f in bodies if f.placement.isApprox(frame.placement)), frame.name)
-    placement = np.array(frame.placement.homogeneous)
-    return BodyFrame(frame.name, body, robot.links.index(joint), placement)
 
 
 def box_corners(settings: Workspace) -> tuple[Array, Array]:

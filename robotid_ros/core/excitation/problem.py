@@ -12,8 +12,9 @@ import pinocchio as pin
 from ...exceptions import ConfigurationError, FEW, shortened, UnknownNameError
 from ..arrays import Array, Indices, whitening
 from ..model.base_parameters import base_parameters, reduce_by_qr
+from ..model.frames import body_frame
 from ..model.robot import from_pinocchio, PINOCCHIO_ORDER, Robot
-from .collision_scene import body_frame, CollisionScene
+from .collision_scene import CollisionScene
 from .limits import apply_margins, motion_limits
 from .observation_matrix import ObservationModel, ObservedMotion
 from .settings import ExcitationSettings

@@ -13,9 +13,9 @@ import numpy as np
 
 from ...exceptions import RecordingError
 from ..arrays import Array, expand_per_joint, ReadOnlyArrays
-from ..excitation.collision_scene import tool_frame
 from ..identification_settings import ContactSettings
 from ..model.dynamics import RobotDynamics
+from ..model.frames import tool_frame
 from ..signals.recording import Recording
 from .motion_rows import FilteredStates
 

@@ -8,12 +8,12 @@ import numpy as np
 
 from ...exceptions import ConfigurationError, RankDeficientError, use_one_of
 from ..arrays import Array
-from ..excitation.collision_scene import BodyFrame
 from ..excitation.problem import Known
 from ..excitation.settings import Until
 from ..excitation.trajectory import working_errors
 from ..identification_settings import IdentificationSettings
 from ..model.base_parameters import base_parameters
+from ..model.frames import BodyFrame
 from ..model.robot import ElasticRobot, Robot
 from ..payload.payload import expected_mass_sigma, payload_identification
 from ..pipeline.choices import choose_model

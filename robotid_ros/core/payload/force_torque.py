@@ -15,7 +15,7 @@ import pinocchio
 
 from ...exceptions import RecordingError
 from ..arrays import Array, PREDICTED, ReadOnlyArrays
-from ..excitation.collision_scene import BodyFrame
+from ..model.frames import BodyFrame
 from ..model.inertial_columns import LINEAR, QUADRATIC
 from ..model.robot import INERTIAL, PINOCCHIO_ORDER, Robot
 from ..parameters.carried_body import UPPER

@@ -10,11 +10,11 @@ from scipy.linalg import block_diag
 from ...exceptions import ConfigurationError, RecordingError
 from ..arrays import Array, column_sizes, DEPENDENT, Mask, ReadOnlyArrays
 from ..diagnostics.assumptions import data_warnings
-from ..excitation.collision_scene import body_frame, BodyFrame
 from ..findings import Finding, finding, MISREAD, select
 from ..identification_settings import IdentificationSettings
 from ..model import regressor, Robot
 from ..model.base_parameters import base_parameters
+from ..model.frames import body_frame, BodyFrame
 from ..model.robot import BaseParameters, INERTIAL, INERTIAL_UNITS
 from ..parameters.carried_body import CENTRAL, frame_change, inertia_matrix, ROUNDING, UPPER
 from ..parameters.physical_consistency import BodyPrior, consistent_parameters

@@ -30,10 +30,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.arrays import Array
-from ...core.excitation.collision_scene import body_frame, BodyFrame
 from ...core.findings import as_data, Finding, MISREAD
 from ...core.identification_settings import IdentificationSettings
 from ...core.model import Robot
+from ...core.model.frames import body_frame, BodyFrame
 from ...core.model.friction import SHRUNK
 from ...core.parameters.carried_body import checked_inertia, inertia_matrix
 from ...core.payload import KnownArm

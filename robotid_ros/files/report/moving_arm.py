@@ -119,8 +119,9 @@ def moving_arm(
     stands.
     """
     # With Pinocchio: who reads results needs none.
-    from ...core.excitation.collision_scene import collision_model, GROUND, tool_frame
+    from ...core.excitation.collision_scene import collision_model, GROUND
     from ...core.excitation.observation_matrix import KinematicTree
+    from ...core.model.frames import tool_frame
 
     model = robot.model.copy()
     geometry = collision_model(robot, model, workspace)[0]

@@ -13,8 +13,8 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
 
 from ...core.arrays import Array
-from ...core.excitation.collision_scene import body_frame, BodyFrame
 from ...core.model import build_robot, Robot
+from ...core.model.frames import body_frame, BodyFrame
 from ...core.monitoring.motion_rows import FilteredStates
 from ...core.payload import force_torque
 from ...core.payload.payload import payload_notes

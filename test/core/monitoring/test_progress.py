@@ -6,12 +6,12 @@ import itertools
 import numpy as np
 import pytest
 
-from robotid_ros.core.excitation.collision_scene import body_frame
 from robotid_ros.core.excitation.settings import Until
 from robotid_ros.core.excitation.trajectory import STANDSTILL, working_motion
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import regressor
 from robotid_ros.core.model.base_parameters import base_parameters
+from robotid_ros.core.model.frames import body_frame
 from robotid_ros.core.monitoring.progress import follow, Knowledge
 from robotid_ros.core.payload import payload_from_recordings
 from robotid_ros.core.pipeline.estimation import estimate_base_parameters
