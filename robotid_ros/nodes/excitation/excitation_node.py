@@ -45,7 +45,7 @@ class Excitation(WorkerNode):
         super().__init__('excitation', ('robot', 'excitation', 'recorder'), **options)
         self.settings: ExcitationNodeSettings = payload_settings(self.configuration.excitation)
         self._session = ''  # of the job that runs: who missed its end tells the next one by it
-        self.busy = False
+        self.busy = self._closed = False
         self._lock = threading.Lock()
         self._design = SessionDesign(self, self.settings, self._publish_session_state, self._stop)
         self._progress: tuple[float, Mapping[str, str]] = 0.0, {}
@@ -75,11 +75,18 @@ class Excitation(WorkerNode):
         if self.settings.auto_start:
             self._start_job(self._run_session)
 
+    def close(self) -> None:
+        """Stop the robot, and begin nothing any more."""
+        with self._lock:
+            self._closed = True
+        super().close()
+
     def _request(self, job: Job, what: str) -> str:
         """Start a job; return when it has accepted the request, or raise why it has not."""
         refusals = SimpleQueue[str]()
         if not self._start_job(job, refusals.put):
-            raise ControllerError('busy: call ~/stop first')
+            ended, busy = 'this node is shutting down', 'busy: call ~/stop first'
+            raise ControllerError(ended if self._closed else busy)
         if refusal := refusals.get():
             raise ControllerError(refusal)
         return f'{what}: see ~/state'
@@ -92,7 +99,7 @@ class Excitation(WorkerNode):
     def _start_job(self, job: Job, answer: Callable[[str], None] = lambda _: None) -> bool:
         """Start a job in the worker thread unless one runs; its `answer` is why not, or ''."""
         with self._lock:
-            if self.busy:
+            if self.busy or self._closed:
                 return False
             self.busy = True
             self._session = uuid.uuid4().hex
@@ -112,8 +119,9 @@ class Excitation(WorkerNode):
             if not isinstance(error, RobotIdError):
                 raise
         finally:
-            self.busy = False
-            self._publish_session_state(state, text, {})
+            with self._lock:  # a job that begins now must not give its session to this state
+                self.busy = False
+                self._publish_session_state(state, text, {})
             answer(text if state is State.FAILED else '')
             if state is State.FAILED:
                 self.get_logger().error(text)

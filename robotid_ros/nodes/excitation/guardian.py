@@ -85,11 +85,16 @@ class Guardian:
         """Whether it still watches."""
         return self._process.poll() is None
 
-    def wait_ready(self, timeout: float) -> None:
-        """Wait until it could stop the robot; one that hangs gives way to another."""
+    def wait_ready(self, timeout: float, check: Callable[[], object] = lambda: None) -> None:
+        """
+        Wait until it could stop the robot; one that hangs gives way to another.
+
+        `check` is called meanwhile, and may raise.
+        """
         attempt, now = FIRST_ATTEMPT, time.monotonic()
         again, end = now + attempt, now + timeout
         while READY not in self._read():
+            check()
             if time.monotonic() > again:
                 self.close()
                 self._process.kill()

@@ -49,7 +49,8 @@ class Session(Supervisor):
         prefer_threads(True)
         try:
             self.check_robot()
-            self.guardian.wait_ready(max(context.settings.timeout, START_TIMEOUT))
+            timeout = max(context.settings.timeout, START_TIMEOUT)
+            self.guardian.wait_ready(timeout, self.check_request)
         except BaseException:
             self.close()
             raise

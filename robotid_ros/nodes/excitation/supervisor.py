@@ -281,10 +281,14 @@ class Supervisor:
             self._warned.add(text)
             self.context.node.get_logger().warning(text)
 
-    def raise_if_stopped(self) -> None:
-        """Check stop requests, clock, guardian, other clients and gains, but not robot states."""
+    def check_request(self) -> None:
+        """Raise a `RobotStateError` where a stop was requested."""
         if self.context.stop.is_set():
             raise RobotStateError('stopped by request')
+
+    def raise_if_stopped(self) -> None:
+        """Check stop requests, clock, guardian, other clients and gains, but not robot states."""
+        self.check_request()
         self._clock.check()
         self.guardian.check()
         self.others.check_messages()

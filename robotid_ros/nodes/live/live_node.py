@@ -26,7 +26,8 @@ from trajectory_msgs.msg import JointTrajectory
 from ...core.arrays import expand_per_joint
 from ...core.findings import Severity
 from ...core.model import build_robot, Robot
-from ...exceptions import RobotIdError
+from ...exceptions import FileError, RobotIdError
+from ...files.atomic import is_below
 from ...files.report.page import plotting_library
 from ...files.results import read_results
 from ...node_settings import LiveSettings
@@ -60,7 +61,8 @@ class Live(ConfiguredNode):
         plotting_library()
         from .page_server import PageServer  # Tornado comes with Bokeh
 
-        super().__init__('live', ('robot', 'excitation', 'recorder', 'live'), **options)
+        groups = 'robot', 'excitation', 'recorder', 'identification', 'live'
+        super().__init__('live', groups, **options)
         self.settings: LiveSettings = self.configuration.live
         self._robot: Robot | None = None
         self._page = WAITING
@@ -128,13 +130,14 @@ class Live(ConfiguredNode):
         if name == 'excitation' and values.get('state') == State.APPROACHING.value:
             self._known, self._sigmas = '', {}  # nothing is known of a motion that begins
         if name == 'identification' and values.get('state') == State.DONE.value:
-            runtime.start_thread(self._tell_findings, values['folder'])
+            runtime.start_thread(self._tell_findings, values.get('folder', ''))
 
     def _tell_findings(self, folder: str) -> None:
         """Show what an identification has found, the worst first."""
         from ...core.findings import render
 
         try:
+            self._expect_own(folder)
             worst = [f for f in read_results(folder).findings if f.severity > Severity.INFO]
         except RobotIdError as error:
             self.get_logger().warning(f'findings are not shown: {one_line(error)}')
@@ -142,6 +145,16 @@ class Live(ConfiguredNode):
         with self._lock:
             for found in reversed(worst):
                 self._messages.appendleft((time.time(), found.severity.word, render(found)))
+
+    def _expect_own(self, folder: str) -> None:
+        """Check that a folder, which anybody may have named, is one of this configuration's."""
+        recorded, settings = self.configuration.recorder.folder, self.configuration.identification
+        known = (recorded, *settings.folders, settings.output_dir)
+        if not is_below(Path(folder).resolve(), filter(None, known)):
+            raise FileError(
+                f"'{folder}' is in none of recorder.folder, identification.folders and "
+                'identification.output_dir of this node: set them as in the node identification'
+            )
 
     def _on_progress(self, message: DiagnosticStatus) -> None:
         found = {k.partition('sigma.')[2]: v for k, v in values_of(message).items()}

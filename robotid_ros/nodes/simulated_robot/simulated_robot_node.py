@@ -99,7 +99,7 @@ class ControlLoop:
         # Efforts of another controller that is active instead, and what the next cycle does first.
         self.forwarded: list[float] | None = None
         self._switch: Callable[[list[float], list[float]], None] | None = None
-        self._switched = threading.Event()
+        self._switched, self._one_switch = threading.Event(), threading.Lock()
         # One that is to be faster, or as fast as it can, would leave nothing to all others.
         self._keeps_time = 0.0 < self._factor <= 1.0
         self._stop = threading.Event()
@@ -130,9 +130,10 @@ class ControlLoop:
 
     def switch(self, function: Callable[[list[float], list[float]], None]) -> bool:
         """Call a function of position and velocity (n,) in a cycle; return whether it came."""
-        self._switched.clear()
-        self._switch = function
-        return self._switched.wait(SWITCH_TIMEOUT)
+        with self._one_switch:
+            self._switched.clear()
+            self._switch = function
+            return self._switched.wait(SWITCH_TIMEOUT)
 
     def cycle(self) -> None:
         """One period: read, update, publish, write, and what the robot does then."""

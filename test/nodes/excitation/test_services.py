@@ -1,6 +1,8 @@
 """Requests that come all at once are answered, each of them."""
 
+import itertools
 from pathlib import Path
+import time
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from parameter_overrides import parameter_overrides
@@ -128,3 +130,25 @@ def test_what_can_be_checked_at_once_is_refused_in_the_answer(
     wait_until(lambda: not excitation.busy, 'the job has ended')
     assert answers(node, 'excitation/stop', 1)[0].message == 'nothing was running'
     excitation.close()
+
+
+def test_a_session_that_begins_as_another_ends_has_its_own_states(
+    executor: SingleThreadedExecutor, node: Node, monkeypatch: pytest.MonkeyPatch
+):
+    excitation = start(executor, trajectory=str(STORED), timeout=0.1)
+    publish, said = excitation.publish_state, list[tuple[str, str]]()
+
+    def publish_late(state: str, message: str, values: dict[str, str]) -> None:
+        time.sleep(0.2 if state == 'failed' else 0.0)
+        said.append((values['session'], state))
+        publish(state, message, values)
+
+    monkeypatch.setattr(excitation, 'publish_state', publish_late)
+    for _ in range(3):
+        answers(node, 'excitation/start', 1)
+        wait_until(lambda: not excitation.busy, 'there is no controller')
+    wait_until(lambda: [state for _, state in said].count('failed') == 3, 'each has failed')
+    sessions = [[*group] for _, group in itertools.groupby(said, key=lambda each: each[0])]
+    assert [[state for _, state in each] for each in sessions] == [['designing', 'failed']] * 3
+    excitation.close()
+    assert answers(node, 'excitation/start', 1)[0].message == 'this node is shutting down'

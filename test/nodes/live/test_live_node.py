@@ -58,6 +58,9 @@ def test_values_that_are_no_numbers_do_not_end_the_page(domain: int, tmp_path: P
                 for value in ('soon', 'nan', '1e999'):
                     values = {key: value, 'state': 'exciting'}
                     publisher.publish(status('', f'{topic}: {value}', values))
+            done = node.create_publisher(DiagnosticStatus, 'identification/state', LATCHED_HISTORY)
+            for more in ({}, {'folder': '/'}):  # of no folder, of one that is not the node's
+                done.publish(status('', 'done', {'state': 'done', **more}))
             publisher.publish(status('', 'well', {'stamp': '1.5', 'state': 'exciting'}))
             asyncio.run(asyncio.wait_for(message_of(address, 'well'), PATIENCE))
     finally:

@@ -1,5 +1,6 @@
 """The simulated robot over real DDS: its topics, its states, its faults."""
 
+from concurrent.futures import ThreadPoolExecutor
 import re
 import time
 
@@ -49,6 +50,14 @@ def test_a_robot_of_position_commands_scales_its_speed_and_may_hide_its_torques(
         )
         assert accepted.successful and not refused.successful
         client.when(lambda state: state.speed_scaling_factor == 0.5, 'the factor is 0.5')
+
+
+def test_changes_that_come_at_once_are_all_made():
+    made = list[int]()
+    with running() as (robot, _), ThreadPoolExecutor(20) as pool:
+        changes = [lambda *_, k=k: made.append(k) for k in range(20)]
+        assert all(pool.map(robot.loop.switch, changes))
+    assert sorted(made) == [*range(20)]
 
 
 def test_joint_states_are_alphabetical_at_their_rate(client):
