@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 import contextlib
-import io
+import itertools
 import json
 import math
 import os
@@ -31,6 +31,7 @@ MOST_DECIMALS = 6  # decimals of a value with σ; smaller ones have an exponent
 MIN_TEXT_WIDTH = 8  # columns of a text in a narrow table
 # Characters of the progress bar: room is left for a label on a terminal of 80 columns.
 BAR_WIDTH = 24
+GAP = '  '  # between columns of a table
 # Without a terminal: seconds until the first line on the progress, and between two at least.
 FIRST_LINE, NEXT_LINE = 2.0, 10.0
 # Of a step whose iterations nobody can count, each leaves so much of what was left.
@@ -141,33 +142,43 @@ def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]], align: st
 
 def format_table(headers: Sequence[str], rows: Iterable[Sequence[str]], align: str = '') -> str:
     """Lay out a table, `align` has '<' or '>' for each column; texts wrap, no number is cut."""
-    from rich.box import SIMPLE_HEAD
     from rich.cells import cell_len
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
 
     body = [[printable(str(cell)) for cell in row] for row in rows]
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    least = 2 * len(headers)
-    for k, header in enumerate(headers):
-        cells = [row[k] for row in body[:MAX_ROWS]]
+    more, body = len(body) - MAX_ROWS, body[:MAX_ROWS]
+    columns = [*zip(headers, *body, strict=True)]
+    right, widths, least = list[bool](), list[int](), list[int]()
+    for k, (_, *cells) in enumerate(columns):
         numbers = (not c or c[0] in '+-−0123456789.—∞' or c in ('nan', 'inf') for c in cells)
-        right = align[k] == '>' if align else bool(cells) and all(numbers)
-        needed = max(map(cell_len, [header, *cells]))
-        least += needed if right else min(needed, MIN_TEXT_WIDTH)
-        table.add_column(
-            Text(header), justify='right' if right else 'left', no_wrap=right, overflow='fold'
-        )
-    for row in body[:MAX_ROWS]:
-        table.add_row(*map(Text, row))
+        right.append(align[k] == '>' if align else bool(cells) and all(numbers))
+        widths.append(max(map(cell_len, columns[k])))
+        least.append(widths[k] if right[k] else min(widths[k], MIN_TEXT_WIDTH))
     room = shutil.get_terminal_size().columns if sys.stdout.isatty() else MAX_LINE
-    console = Console(file=io.StringIO(), width=max(room, least), color_system=None)
-    with console.capture() as captured:
-        console.print(table)
-    lines = [line.rstrip() for line in captured.get().splitlines()]
-    more = len(body) - MAX_ROWS
+    room -= len(GAP) * (len(columns) - 1)
+    while sum(widths) > room and widths != least:
+        _, widest = max((w, k) for k, w in enumerate(widths) if w > least[k])
+        widths[widest] -= 1
+
+    def laid_out(row: Sequence[str]) -> Iterator[str]:
+        for pieces in itertools.zip_longest(*map(_folded, row, widths), fillvalue=''):
+            spaces = [' ' * (w - cell_len(piece)) for w, piece in zip(widths, pieces, strict=True)]
+            each = zip(pieces, spaces, right, strict=True)
+            yield GAP.join(s + piece if r else piece + s for piece, s, r in each).rstrip()
+
+    rule = '─' * (sum(widths) + len(GAP) * (len(columns) - 1))
+    lines = [*laid_out(headers), rule, *itertools.chain.from_iterable(map(laid_out, body))]
     return '\n'.join([*lines, f'… and {more} more'] if more > 0 else lines)
+
+
+def _folded(cell: str, width: int) -> list[str]:
+    """Break a cell into lines of a width, between words where these fit."""
+    from rich.cells import cell_len
+
+    if cell_len(cell) <= width and '\n' not in cell:
+        return [cell]
+    from rich.text import Text  # takes longer to import than most tables to lay out
+
+    return [line.plain.rstrip() for line in Text(cell).wrap(_console(sys.stdout), width)]
 
 
 def format_number(value: float, digits: int = 4) -> str:

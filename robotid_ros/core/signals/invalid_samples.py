@@ -288,12 +288,13 @@ def refuse_derived_efforts(
     """
     if len(position) < MIN_ROWS:
         return
-    signals = [(what, order, position) for order, what in enumerate(ORDERS)]
-    signals += [] if velocity is None else [('the velocities', 0, velocity)]
+    signals: list[tuple[tuple[str, ...], Array]] = [(ORDERS, position)]
+    signals += [] if velocity is None else [(('the velocities',), velocity)]
     said = np.full(len(joints), '', dtype=object)
-    for what, order, values in signals:
-        alike = (unlikeness(values, effort, order, MAX_DELAY * rate) < ALIKE).any(axis=0)
-        said[alike & (said == '')] = what
+    for names, values in signals:
+        orders = unlikeness(values, effort, len(names), MAX_DELAY * rate)
+        for what, left in zip(names, orders, strict=True):
+            said[(left < ALIKE).any(axis=0) & (said == '')] = what
     with np.errstate(all='ignore'), warnings.catch_warnings():
         warnings.simplefilter('ignore', RuntimeWarning)  # joints without a number
         moving = np.nanmax(position, axis=0) - np.nanmin(position, axis=0) > MIN_TRAVEL
@@ -312,52 +313,62 @@ def refuse_derived_efforts(
         )
 
 
-def unlikeness(signals: Array, others: Array, order: int = 0, delay: float = 0.0) -> Array:
+def unlikeness(signals: Array, others: Array, orders: int = 1, delay: float = 0.0) -> Array:
     """
-    Return how much (m, k) of others (N, k) is no derivative of signals (N, m) times a constant.
+    Return how much of others (N, k) is no derivative of signals (N, m) times a constant.
 
     Differences of the one are compared with integrals of the other, which noise matters least in;
     1 where one of them does not change. Of order 0 they are the signals themselves with an offset,
-    of 1 and 2 their derivatives, which are at most a delay [rows] behind the signals.
+    of 1 and 2 their derivatives, which are at most a delay [rows] behind the signals. Returns
+    (orders, m, k).
     """
     rows = np.isfinite(signals).all(axis=1) & np.isfinite(others).all(axis=1)
-    # Parts (P, L, m) of a long log, or one.
+    # Parts (m, P, L) of a long log, or one: sums over what lies side by side are quick.
     length = MANY // PARTS if (count := int(rows.sum())) > MANY else count
     starts = np.linspace(0, count - length, PARTS if count > MANY else 1).astype(int)
-    a, b = (values[rows][starts[:, None] + np.arange(length)] for values in (signals, others))
-    least = np.ones((a.shape[2], b.shape[2]))
+    index = np.flatnonzero(rows)[starts[:, None] + np.arange(length)]
+    a, b = (np.take(values.T, index, axis=1) for values in (signals, others))
+    least = np.ones((orders, len(a), len(b)))
     if count < MIN_ROWS:
         return least
-    steps = np.abs(np.diff(a, axis=1, prepend=a[:, :1]))
-    usual = np.quantile(steps, USUAL, axis=(0, 1))
-    jumps = ((steps > JUMP * usual) & (usual > 0.0)).any(axis=2).cumsum(axis=1)
-    for _ in range(order):
-        b = np.cumsum(0.5 * (b[:, 1:] + b[:, :-1]), axis=1)
-        b = np.concatenate([np.zeros_like(b[:, :1]), b], axis=1)
-    for span in SPANS if order else (0,):
-        if order * span > a.shape[1] // 5:
-            break
-        x, y, width = a, b, order * span
-        for _ in range(order):
-            x, y = x[:, span:] - x[:, :-span], y[:, span:] - y[:, :-span]
-        clear = jumps[:, width:] == jumps[:, : jumps.shape[1] - width]
-        if clear.sum() < MIN_ROWS:
-            continue
-        # Relative residuals (m, k) of y = c (x − T d) + offset with |T| ≤ delay.
-        d = (np.gradient(x, axis=1) if order and delay else np.zeros_like(x))[clear]
-        x, y = x[clear], y[clear]
-        size = [np.sqrt(np.mean(v**2, axis=0)) for v in (x, y)]
-        x, y, d = (v - v.mean(axis=0) for v in (x, y, d))
-        xx, yy, dd, xd = (np.sum(u * v, axis=0) for u, v in ((x, x), (y, y), (d, d), (x, d)))
-        still = [np.sqrt(s / len(x)) <= STILL * u for s, u in zip((xx, yy), size, strict=True)]
-        xy, dy = x.T @ y, d.T @ y
-        xx, dd, xd = xx[:, None], dd[:, None], xd[:, None]
-        with np.errstate(all='ignore'):
-            late = -np.nan_to_num((xx * dy - xd * xy) / (dd * xy - xd * dy))
-            late = np.clip(late, -delay, delay)
-            alike = (xy - late * dy) ** 2 / ((xx - 2.0 * late * xd + late**2 * dd) * yy)
-        left = np.sqrt(np.clip(1.0 - np.nan_to_num(alike), 0.0, 1.0))
-        left[still[0]] = 1.0
-        left[:, still[1]] = 1.0
-        least = np.fmin(least, left)
+    steps = np.abs(np.diff(a, prepend=a[..., :1]))
+    usual = np.quantile(steps, USUAL, axis=(1, 2), keepdims=True)
+    jumps = ((steps > JUMP * usual) & (usual > 0.0)).any(axis=0).cumsum(axis=1)
+    for order in range(orders):
+        if order:
+            b = np.cumsum(0.5 * (b[..., 1:] + b[..., :-1]), axis=2)
+            b = np.concatenate([np.zeros_like(b[..., :1]), b], axis=2)
+        for span in SPANS if order else (0,):
+            if order * span > length // 5:
+                break
+            x, y, width = a, b, order * span
+            for _ in range(order):
+                x, y = x[..., span:] - x[..., :-span], y[..., span:] - y[..., :-span]
+            clear = jumps[:, width:] == jumps[:, : length - width]
+            if clear.sum() >= MIN_ROWS:
+                d = np.gradient(x, axis=2) if order and delay else np.zeros_like(x)
+                whole = clear.all()
+                x, y, d = (v.reshape(len(v), -1) if whole else v[:, clear] for v in (x, y, d))
+                least[order] = np.fmin(least[order], _misfit(x, y, d, delay))
     return least
+
+
+def _misfit(x: Array, y: Array, d: Array, delay: float) -> Array:
+    """Return relative residuals (m, k) of y = c (x − T d) + offset, |T| ≤ delay, rows (·, N)."""
+    means = [v.mean(axis=1, keepdims=True) for v in (x, y, d)]
+    x, y, d = (v - mean for v, mean in zip((x, y, d), means, strict=True))
+    # einsum multiplies and adds without an array between.
+    xx, xd, dd, yy = (
+        np.einsum('ij,ij->i', u, v)[:, None] for u, v in ((x, x), (x, d), (d, d), (y, y))
+    )
+    xy, dy = x @ y.T, d @ y.T
+    with np.errstate(all='ignore'):
+        late = -np.nan_to_num((xx * dy - xd * xy) / (dd * xy - xd * dy))
+        late = np.clip(late, -delay, delay)
+        alike = (xy - late * dy) ** 2 / ((xx - 2.0 * late * xd + late**2 * dd) * yy.T)
+    left = np.sqrt(np.clip(1.0 - np.nan_to_num(alike), 0.0, 1.0))
+    still_x, still_y = (
+        squares <= STILL**2 * (squares + x.shape[1] * mean**2)
+        for squares, mean in ((xx, means[0]), (yy, means[1]))
+    )
+    return np.where(still_x | still_y.T, 1.0, left)
