@@ -291,9 +291,9 @@ def refuse_derived_efforts(
     signals: list[tuple[tuple[str, ...], Array]] = [(ORDERS, position)]
     signals += [] if velocity is None else [(('the velocities',), velocity)]
     said = np.full(len(joints), '', dtype=object)
-    for names, values in signals:
-        orders = unlikeness(values, effort, len(names), MAX_DELAY * rate)
-        for what, left in zip(names, orders, strict=True):
+    for kinds, values in signals:
+        orders = unlikeness(values, effort, len(kinds), MAX_DELAY * rate)
+        for what, left in zip(kinds, orders, strict=True):
             said[(left < ALIKE).any(axis=0) & (said == '')] = what
     with np.errstate(all='ignore'), warnings.catch_warnings():
         warnings.simplefilter('ignore', RuntimeWarning)  # joints without a number
