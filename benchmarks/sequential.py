@@ -30,7 +30,8 @@ import numpy as np
 
 from robotid_ros.core.excitation.design import next_motion
 from robotid_ros.core.excitation.settings import Until
-from robotid_ros.core.excitation.trajectory import STANDSTILL, Trajectory, working_motion
+from robotid_ros.core.excitation.trajectory import Trajectory
+from robotid_ros.core.excitation.working_motion import STANDSTILL, working_motion
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, inverse_dynamics, regressor, Robot, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters

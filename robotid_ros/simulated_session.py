@@ -9,7 +9,7 @@ import numpy as np
 
 from .core.excitation.design import Design
 from .core.excitation.trajectory import point_to_point, Waypoints, waypoints
-from .core.model.robot_builder import with_inertials
+from .core.model.assumed_inertials import with_inertials
 from .core.signals.recording import Controller, Phase, Recording, Reference
 from .exceptions import ConfigurationError, ControllerError, RobotIdError
 from .files.configuration import Configuration, from_mapping, read_mapping, read_urdf

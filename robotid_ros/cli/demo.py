@@ -104,7 +104,7 @@ def report(
     every: bool = False,
 ) -> Outcome:
     """Return what a session found; `unverified`, as on a busy machine, is no reason for a code."""
-    from ..nodes.demo.node_processes import MAX_RESIDUAL, MIN_SHARE_WITHIN, recovery_of
+    from ..files.recovery import MAX_RESIDUAL, MIN_SHARE_WITHIN, recovery_of
     from .results_text import print_found, print_verdict, results_data
 
     recovery = recovery_of(results)

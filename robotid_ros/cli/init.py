@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> Outcome:
         return Outcome(parse_yaml(text, 'the settings'), partial(show, text.rstrip()))
     from ..core.findings import render, select
     from ..core.model import RobotSettings
-    from ..core.model.robot_builder import lacks_inertials
+    from ..core.model.assumed_inertials import lacks_inertials
     from ..core.model.urdf_parsing import check_tree, parse_urdf
     from ..core.setup.joint_choice import choose_arm, JointTree, left_out_sentences
     from ..core.setup.robot_setup import choose_period, KnownFacts, set_up_robot

@@ -15,7 +15,7 @@ import numpy as np
 
 from .arrays import Array
 from .diagnostics.data_quality import white_noise
-from .excitation.trajectory import working_errors
+from .excitation.working_motion import working_errors
 from .findings import Finding, MISREAD, select, Severity
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ import numpy as np
 
 from ..core.findings import Finding
 from ..core.model import build_robot, Robot, RobotSettings
-from ..core.model.robot_builder import ASSUMED_MASS, lacks_inertials
+from ..core.model.assumed_inertials import lacks_inertials
+from ..core.model.robot_builder import ASSUMED_MASS
 from ..core.pipeline.observation import LogSet
 from ..core.setup.joint_choice import MIN_TRAVEL, PositionRange, select_joints
 from ..core.signals.recording import range_of_positions, Recording

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 
-from robotid_ros.core.excitation.trajectory import working_motion
+from robotid_ros.core.excitation.working_motion import working_motion
 from robotid_ros.core.findings import finding, select, Severity
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, RobotSettings

@@ -18,7 +18,8 @@ from .collision_scene import CollisionScene
 from .limits import apply_margins, motion_limits
 from .observation_matrix import ObservationModel, ObservedMotion
 from .settings import ExcitationSettings
-from .trajectory import FAMILIES, Motion, Trajectory, working_errors
+from .trajectory import FAMILIES, Motion, Trajectory
+from .working_motion import working_errors
 
 
 class Criterion(NamedTuple):

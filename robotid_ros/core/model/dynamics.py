@@ -281,14 +281,14 @@ class RobotDynamics:
         return self._to_joints(weight)
 
     def friction(self, q: Array, dq: Array, load: Array | None = None) -> Array:
-        """Return those of friction, springs and offsets (n,), of joints that bear a load (n,)."""
+        """Return the efforts of friction, springs and offsets (n,), under a load (n,)."""
         q, dq = np.asarray(q, float), np.asarray(dq, float)
         if not self.robot.couplings:
             return self.drive_friction(q, dq, load)
         return np.asarray(self.drive_friction(q, self.drives @ dq, load) @ self.drives)
 
     def drive_friction(self, q: Array, speed: Array, load: Array | None = None) -> Array:
-        """Return the same drive by drive (d,), by the speeds of the drives (d,)."""
+        """Return the efforts of friction, springs and offsets (d,) by the drives' speeds (d,)."""
         tau = self._viscous * speed + self._coulomb * np.sign(speed) + self._offset
         for joint, term, values in self._other_terms:
             own = slice(joint, joint + 1)
@@ -314,7 +314,7 @@ class RobotDynamics:
         return np.array(own) if self._mimic is None else own @ self._mimic
 
     def mass_matrix(self, q: Array) -> Array:
-        """Mass matrix of any chi (p,) with all rotors, (n, n) at q (n,), (N, n, n) at (N, n)."""
+        """Return the mass matrix with all rotors at q (n,), (n, n)."""
         result = np.array(pinocchio.crba(self._model, self._data, self._q(q)))
         result[self._lower] = result.T[self._lower]
         if self._mimic is not None:

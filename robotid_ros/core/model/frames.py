@@ -28,6 +28,7 @@ class BodyFrame(NamedTuple):
     body: str  # link whose frame it is
     link: int  # place in `robot.links` of the joint that it moves with
     placement: Array  # (4, 4) of it in the frame of that joint
+    number: int  # among the frames of the model
 
 
 def body_frame(robot: Robot, name: str = '') -> BodyFrame:
@@ -39,9 +40,9 @@ def body_frame(robot: Robot, name: str = '') -> BodyFrame:
     if joint not in robot.links:
         raise ConfigurationError(
             f"the frame '{name}' moves with none of the joints {', '.join(robot.links)}: name one "
-            'that carries the payload'
+            'that does'
         )
     bodies = [f for f in frames if f.parentJoint == frame.parentJoint and f.type.name == 'BODY']
     body = next((f.name for f in bodies if f.placement.isApprox(frame.placement)), frame.name)
     placement = np.array(frame.placement.homogeneous)
-    return BodyFrame(frame.name, body, robot.links.index(joint), placement)
+    return BodyFrame(frame.name, body, robot.links.index(joint), placement, int(number))

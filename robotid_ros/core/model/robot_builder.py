@@ -12,9 +12,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pinocchio
 
-from ...exceptions import ConfigurationError, ModelError, reason_of, UnknownNameError
+from ...exceptions import ConfigurationError, ModelError, UnknownNameError
 from ..arrays import Array, frozen
 from ..findings import Finding, finding
+from .assumed_inertials import are_placeholders, with_inertials
 from .friction import DESCRIBED, FRICTION_TERMS, FrictionTerm, LINK_SIDE_SUFFIX, make_terms, PLAIN
 from .robot import (
     COUPLED_FRICTION,
@@ -30,6 +31,7 @@ from .robot import (
 )
 from .settings import RobotSettings
 from .urdf_parsing import (
+    build_model,
     check_tree,
     FREE_TYPES,
     inertial_warnings,
@@ -49,15 +51,8 @@ MOST_TURN, MOST_SPEED = 6.0 * math.pi, 20.0 * math.pi
 # with chains of three turning joints to 250 kg over the cube of their reach: less than water.
 # No body's radius of gyration is as large as the smallest link's in kg·mm² would be.
 MOST_REACH, LEAST_CHAIN, MOST_DENSITY, MOST_RADIUS = 50.0, 3, 1e3, 10.0  # [m], -, [kg/m³], [m]
-UNLIMITED = '1e30'  # larger limits are none: continuous joints get it as revolute ones
 LINK = ' (link)'  # added for a moment to the name of a link that a joint has too
 COUNTS = '/counts'  # behind a name: efforts are the register itself, not amperes or N·m
-# A link's mass goes with its length times the reach of what it carries, both with this part of the
-# whole reach added. Of 14 industrial arms with known masses, weight and inertia at the first three
-# joints come out within a factor of 1.5 (rms; of the three of benchmarks/assumed_masses.py, 1.7).
-LEAST = 0.1
-RADIUS = 0.05  # [m]
-PLACEHOLDERS = 3  # so many links are the same ball about their origins in no robot
 ASSUMED_MASS = 10.0  # where it is unknown and only what is identified depends on it [kg]
 # Gains of Dynamixel are torque over current at stall, 12 V or 5 V, of emanual.robotis.com, which
 # differ by 2 to 10 % between voltages. That of STS3215 is of its data sheet, 11 kg·cm/A; its stall
@@ -118,7 +113,7 @@ def build_robot(urdf: str, settings: RobotSettings) -> Robot:
     whole = build_model(root)
     warnings += _check_units(whole)
     model = _reduce(whole, moving, locked, settings)
-    placeholders = settings.mass == 0.0 and _are_placeholders(root)
+    placeholders = settings.mass == 0.0 and are_placeholders(root)
     if placeholders or not any(model.inertias[k + 1].mass > 0.0 for k in range(model.nv)):
         what = 'the same placeholder in each link for' if placeholders else 'no'
         raise ModelError(
@@ -197,31 +192,6 @@ def _chosen_joints(
             'take it out of robot.joints'
         )
     return joints
-
-
-def build_model(root: ElementTree.Element) -> Any:
-    """Build Pinocchio's model of all joints, writing limits that lack, or raise a ModelError."""
-    for joint in root.findall('joint'):
-        if joint.get('type') in MOVABLE_TYPES:
-            limit = joint.find('limit')
-            if limit is None:
-                limit = ElementTree.SubElement(joint, 'limit')
-            limit.attrib = {'effort': UNLIMITED, 'velocity': UNLIMITED, **limit.attrib}
-            for key in ('effort', 'velocity'):
-                if limit.attrib[key].lstrip().startswith('-'):  # which some write for none
-                    limit.attrib[key] = UNLIMITED
-            if joint.get('type') == 'continuous':
-                joint.set('type', 'revolute')
-                limit.attrib |= {'lower': f'-{UNLIMITED}', 'upper': UNLIMITED}
-        if (mimic := joint.find('mimic')) is not None:
-            joint.remove(mimic)
-    try:
-        return pinocchio.buildModelFromXML(ElementTree.tostring(root, encoding='unicode'))
-    except (ValueError, RuntimeError, IndexError) as error:
-        raise ModelError(
-            f'the robot description is not a usable URDF ({reason_of(error)}): check it with '
-            'check_urdf'
-        ) from error
 
 
 def read_mimics(elements: dict[str, ElementTree.Element]) -> dict[str, Follower]:
@@ -525,30 +495,6 @@ def elastic_robot(robot: Robot, settings: RobotSettings) -> ElasticRobot:
     return ElasticRobot(**fields, rigid=robot, motors=motors)
 
 
-def lacks_inertials(urdf: str) -> bool:
-    """Return whether no link of a description has a mass, or all have a placeholder."""
-    root = parse_urdf(urdf)
-    masses = root.findall('link/inertial/mass')
-    has_mass = any(float(mass.get('value', '0')) > 0.0 for mass in masses)
-    return not has_mass or _are_placeholders(root)
-
-
-def _are_placeholders(root: ElementTree.Element) -> bool:
-    """Return whether all links have the same ball about their origins."""
-    bodies = [
-        {
-            element.tag: {name: value for name, value in element.items() if name != 'rpy'}
-            for element in inertial
-        }
-        for inertial in root.findall('link/inertial')
-    ]
-    if len(bodies) < PLACEHOLDERS or any(body != bodies[0] for body in bodies):
-        return False
-    centre = bodies[0].get('origin', {}).get('xyz', '0')
-    moments = {bodies[0].get('inertia', {}).get(name) for name in ('ixx', 'iyy', 'izz')}
-    return len(moments) == 1 and not np.array(centre.split(), float).any()
-
-
 def on_stand(urdf: str) -> tuple[str, tuple[Finding, ...]]:
     """Return a description whose base is fixed where its root lets it float, and who let it."""
     root = parse_urdf(urdf)
@@ -560,58 +506,3 @@ def on_stand(urdf: str) -> tuple[str, tuple[Finding, ...]]:
             held.append(str(joint.get('name')))
     text = ElementTree.tostring(root, encoding='unicode') if held else urdf
     return text, (finding('base_held', held),) if held else ()
-
-
-def with_inertials(urdf: str, mass: float) -> tuple[str, tuple[Finding, ...]]:
-    """
-    Share the mass of a robot out between its links, where the description gives them none.
-
-    Each becomes a rod from its joint to the middle of those that it carries. Parameters that a
-    motion determines do not depend on it; efforts of a motion that is designed with it do. The
-    mass is that of the whole robot, its base included, by the data sheet [kg]; 0: unknown. Returns
-    the text, the same where a moving link has a mass that is no placeholder, or that of the robot
-    is unknown, and notes.
-    """
-    if not 0.0 < mass < np.inf:
-        return urdf, ()
-    root = parse_urdf(urdf)
-    check_tree(root)
-    model = build_model(root)
-    masses = [inertia.mass for inertia in model.inertias.tolist()[1:]]
-    if any(mass > 0.0 for mass in masses) and not _are_placeholders(root):
-        return urdf, ()
-    # Of base and moving links: places of the joints that each carries, the farthest, and reach.
-    carried = [list[Array]() for _ in range(model.njoints)]
-    lengths, reach = np.zeros((2, model.njoints))
-    for k in range(model.njoints - 1, 0, -1):
-        parent, place = model.parents[k], np.array(model.jointPlacements[k].translation)
-        carried[parent].append(place)
-        lengths[parent] = max(lengths[parent], np.linalg.norm(place))
-        reach[parent] = max(reach[parent], np.linalg.norm(place) + reach[k])
-    least = LEAST * max(reach[0], RADIUS)
-    products = (lengths + least) * (reach + least)
-    root = parse_urdf(urdf)
-    joints = {joint.get('name'): joint for joint in root.findall('joint')}
-    links = {link.get('name'): link for link in root.findall('link')}
-    shares = (products / products.sum()).tolist()
-    for name, share, places in zip(model.names, shares, carried, strict=True):
-        if name not in joints:  # the base, whose inertial nothing needs
-            continue
-        link = links[link_at(joints[name], 'child')]
-        for empty in link.findall('inertial'):
-            link.remove(empty)
-        link.append(_rod(mass * share, np.mean(places or [np.zeros(3)], axis=0)))
-    return ElementTree.tostring(root, encoding='unicode'), (finding('masses_assumed', mass=mass),)
-
-
-def _rod(mass: float, end: Array) -> ElementTree.Element:
-    """Return the inertial of a rod from the joint to `end` (3,) [m], as thick as `RADIUS`."""
-    square = (float(end @ end) * np.eye(3) - np.outer(end, end)) / 12.0
-    inertia = mass * (square + 0.4 * RADIUS**2 * np.eye(3))
-    inertial = ElementTree.Element('inertial')
-    ElementTree.SubElement(inertial, 'origin', xyz=' '.join(f'{x:.9g}' for x in end / 2.0))
-    ElementTree.SubElement(inertial, 'mass', value=f'{mass:.9g}')
-    names = 'xyz'
-    values = {f'i{names[a]}{names[b]}': inertia[a, b] for a in range(3) for b in range(a, 3)}
-    ElementTree.SubElement(inertial, 'inertia', {k: f'{v:.9g}' for k, v in values.items()})
-    return inertial

@@ -10,7 +10,7 @@ from ...exceptions import ConfigurationError, RankDeficientError, use_one_of
 from ..arrays import Array
 from ..excitation.problem import Known
 from ..excitation.settings import Until
-from ..excitation.trajectory import working_errors
+from ..excitation.working_motion import working_errors
 from ..identification_settings import IdentificationSettings
 from ..model.base_parameters import base_parameters
 from ..model.frames import BodyFrame

@@ -54,7 +54,7 @@ class SensorMotion(NamedTuple):
 def sensor_motion(robot: Robot, frame: BodyFrame, q: Array, dq: Array, ddq: Array) -> SensorMotion:
     """Return how a frame moves on a motion of the joints (N, n)."""
     model, data = robot.model, robot.model.createData()
-    number, moved = model.getFrameId(frame.name), robot.mimic_jacobian[robot.order]
+    number, moved = frame.number, robot.mimic_jacobian[robot.order]
     rotation = np.empty((len(q), 3, 3))
     velocity, acceleration = np.empty((2, len(q), 6))
     for k, (at, speed, rate) in enumerate(zip(q, dq @ moved.T, ddq @ moved.T, strict=True)):

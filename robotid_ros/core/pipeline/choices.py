@@ -68,15 +68,14 @@ def choose_model(
     looked_at = [log for log in logs if isinstance(log, Recording)]
     if not isinstance(longest, Recording):
         chunks = iter(longest)
+        is_iterator = chunks is recording  # what it has given away it cannot give again
         for chunk in chunks:
-            # What can be read again need not be kept.
-            looked_at = [*looked_at, chunk] if chunks is recording else [chunk]
+            looked_at = [*looked_at, chunk] if is_iterator else [chunk]
             if motion_start(chunk) is not None:
                 break
         if not looked_at:  # a motion that ended before its first chunk
             return ModelChoice(recording, robot, fixed)
-        # An iterator has given its first chunks away; what can be read again starts anew.
-        recording = chain(looked_at, chunks) if chunks is recording else recording
+        recording = chain(looked_at, chunks) if is_iterator else recording
         looked_at = looked_at[-1:]
     try:
         parts, filters, notes = choose_filters(

@@ -68,7 +68,7 @@ def with_minimum_variance(covariance: Array, variance: Array) -> Array:
 
 
 def largest(covariances: list[Array], least: Array) -> Array:
-    """Return the first covariance (b, b) with the largest variances of all, and of some (b,)."""
+    """Scale the first (b, b) so that its variances are those of all, or `least` (b,), at least."""
     return reduce(with_minimum_variance, [least, *map(np.diag, covariances[1:])], covariances[0])
 
 

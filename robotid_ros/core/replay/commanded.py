@@ -15,6 +15,7 @@ from ..arrays import Array, Indices, Mask, rms
 from ..diagnostics.plausibility import limit_warnings
 from ..findings import Finding, finding, in_order
 from ..model.dynamics import inverse_dynamics
+from ..model.frames import tool_frame
 from ..model.friction import UNKNOWN
 from ..model.robot import ElasticRobot, Robot
 from ..signals.recording import Recording
@@ -375,13 +376,7 @@ def _servo_arm(robot: Robot, logs: int, known_mass: KnownMass | None) -> ServoAr
     added: list[tuple[int, pinocchio.Inertia] | None] = [None] * logs
     if known_mass is not None:
         names.append((BODIES, -1))
-        model = robot.model
-        if not model.existFrame(known_mass.link):
-            links = ', '.join(f.name for f in model.frames if f.type == pinocchio.BODY)
-            raise ConfigurationError(
-                f"'{known_mass.link}' is no link of the robot: name one of {links}"
-            )
-        frame = model.frames[model.getFrameId(known_mass.link)]
+        frame = robot.model.frames[tool_frame(robot.model, known_mass.link)]
         point = frame.placement.act(np.array(known_mass.place))
         joint = int(frame.parentJoint) - 1
         if joint < 0:

@@ -394,3 +394,12 @@ def select_joints(
         notes.append(finding('names_alike', described, recorded=names_of_log))
     locked = {**{k: recorded[k].middle for k in others}, **places, **settings.locked}
     return dataclasses.replace(settings, joints=joints, locked=locked), tuple(notes)
+
+
+def place_locked_joints(
+    urdf: str, settings: RobotSettings, positions: Mapping[str, float]
+) -> RobotSettings:
+    """Lock joints that are neither identified nor locked by the configuration where they stand."""
+    others = (name for name in JointTree(urdf).independent if name not in settings.joints)
+    standing = {name: positions[name] for name in others if name in positions}
+    return dataclasses.replace(settings, locked={**standing, **settings.locked})

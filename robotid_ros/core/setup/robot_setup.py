@@ -212,9 +212,11 @@ def overlapping_pairs(robot: Robot, workspace: Workspace) -> tuple[str, ...]:
 SLOW, SLOW_PRISMATIC = 1.0, 0.1
 # Effort limit over the largest effort that the motion needs, where the description has none.
 EFFORT_RESERVE = 2.0
-# Where masses are assumed, they may be half of what they are, and a tenth at a wrist: the reserve
-# is as many times larger, and no limit less than this share of the largest one.
-UNKNOWN_MASSES, LEAST_EFFORT = 2.0, 0.05
+# Where masses are assumed, they may be half of what they are: the reserve is as many times larger.
+UNKNOWN_MASSES = 2.0
+# No such limit is below this share of the largest one: the last link of a wrist weighs nearly
+# nothing, its gear and its rotor need more.
+LEAST_EFFORT = 0.05
 STATES = 200  # random states whose efforts are the load of the drives
 # Natural frequencies of the loops over the update rate [rad/s/Hz], wanted and of stiff joints:
 # several times the motion's, far below what a discrete loop and a cascade of joints bear.
@@ -236,7 +238,8 @@ DESIGN_TIME = 60.0
 # Periods that are tried [s], each by so many iterations of one start: a short search tells short,
 # middle and long ones apart; others between them were within 20 % on six arms.
 PERIODS, TRIAL_ITERATIONS = (4.0, 8.0, 14.0), 30
-LONGEST = 30.0  # all periods, which end when enough is known [s]: 12 s left 5 % at a wrist
+# Longest motion [s]. It ends sooner when enough is known; after 12 s, 5 % were left at a wrist.
+LONGEST_MOTION = 30.0
 # Distance from the reference that stops a session [rad, m].
 TRACKING_ERROR, TRACKING_ERROR_PRISMATIC = 0.1, 0.02
 MAX_EFFORT_MARGIN = 0.5  # a margin beyond this leaves no motion worth the name
@@ -283,16 +286,15 @@ def complete_limits(
     full_speed = velocity / settings.acceleration_time
     acceleration = np.where(known['acceleration'], limits.acceleration, full_speed)
     load = measure_load(robot, velocity, acceleration, settings.amplitude)
-    needed, reserve = load[0], EFFORT_RESERVE
-    if robot.assumed_inertials:
-        reserve *= UNKNOWN_MASSES
-        needed = np.maximum(needed, LEAST_EFFORT * (needed * alike).max(axis=1))
+    needed = np.maximum(load[0], LEAST_EFFORT * (load[0] * alike).max(axis=1))
+    reserve = EFFORT_RESERVE * (UNKNOWN_MASSES if robot.assumed_inertials else 1.0)
     effort = np.where(known['effort'], limits.effort, reserve * needed)
     texts = {
         'velocity': 'that of the slowest joint of the same kind, else '
         f'{SLOW:g} rad/s or {SLOW_PRISMATIC:g} m/s',
         'acceleration': f'full speed in {settings.acceleration_time:g} s',
-        'effort': f'{reserve:g} times the largest effort that the motion needs',
+        'effort': f'{reserve:g} times the largest effort that the motion needs, at least '
+        f'{LEAST_EFFORT:.0%} of the largest of these',
     }
     for name, text in texts.items():
         without = [j for j, given in zip(robot.joints, known[name], strict=True) if not given]
@@ -451,6 +453,6 @@ def choose_period(setup: RobotSetup, progress: Callable[[float], object] = float
             conditions[period] = design(robot, dataclasses.replace(trial, period=period)).value
         progress(number / len(PERIODS))
     best = min(conditions, key=conditions.__getitem__, default=setup.excitation.period)
-    periods = max(setup.excitation.periods, math.ceil(LONGEST / best))
+    periods = max(setup.excitation.periods, math.ceil(LONGEST_MOTION / best))
     excitation = dataclasses.replace(setup.excitation, period=best, periods=periods)
     return dataclasses.replace(setup, excitation=excitation, conditions=conditions)

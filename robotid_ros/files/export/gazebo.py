@@ -13,8 +13,9 @@ import yaml
 
 from ...core.arrays import Array
 from ...core.model import build_robot, Robot
+from ...core.model.assumed_inertials import with_inertials
 from ...core.model.dynamics import inverse_dynamics
-from ...core.model.robot_builder import final_leader, read_mimics, with_inertials
+from ...core.model.robot_builder import final_leader, read_mimics
 from ...core.model.settings import ElasticSettings
 from ...core.model.urdf_parsing import movable_names, parse_urdf, root_link
 from ...core.setup.joint_choice import JointTree

@@ -193,7 +193,8 @@ class Plots:
         roots = described(self._plots, names)
         places = {names[id(plot)]: f'plot-{k}' for k, plot in enumerate(self._plots)}
         content = {'document': {'roots': roots}, 'roots': places, 'data': self.data}
-        packed = gzip.compress(json.dumps(content, allow_nan=False).encode(), mtime=0)
+        text = json.dumps(content, allow_nan=False, separators=(',', ':'))
+        packed = gzip.compress(text.encode(), mtime=0)
         text = base64.b64encode(packed).decode()
         library = plotting_library().read_text()
         return Markup(

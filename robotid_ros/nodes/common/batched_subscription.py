@@ -94,7 +94,7 @@ class BatchedSubscription:
 
     @property
     def publishers(self) -> frozenset[bytes]:
-        """Who publishes: nobody is the same as before after it was started anew."""
+        """Ids of the publishers; one that was started anew has another id."""
         infos = self._node.get_publishers_info_by_topic(self.topic)
         return frozenset(bytes(info.endpoint_gid) for info in infos)
 

@@ -46,6 +46,10 @@ STATE, COMMANDS = 'controller_state', 'joint_trajectory'
 ACTION = 'follow_joint_trajectory'
 GOALS, CANCEL = f'{ACTION}/_action/status', f'{ACTION}/_action/cancel_goal'
 SET_PARAMETERS = 'set_parameters_atomically'
+# On this topic, under the controller's name, every session gives signs of life.
+RESERVATION = 'excitation_session'
+# States of a goal that moves. One that is being cancelled moves nothing, and may stay so for ever.
+RUNNING = (GoalStatus.STATUS_ACCEPTED, GoalStatus.STATUS_EXECUTING)
 # It leaves its commands out for good once one of them was NaN.
 NO_COMMANDS = 'after a NaN it publishes none until it is cleaned up, configured and activated'
 # A slower session says little: accelerations go with its square. Waits take its inverse longer.
@@ -285,7 +289,7 @@ class HardwareClient:
         self._switch = node.create_client(SwitchController, f'{place}{slash}{SWITCH}')
 
     def deactivate(self) -> Any:
-        """Ask for the controller to be deactivated; return the answer's future, None: nobody."""
+        """Ask for its deactivation; return the answer's future, or None without a manager."""
         if not self._switch.service_is_ready():
             return None
         return self._switch.call_async(switch_request((), (self._controller,)))

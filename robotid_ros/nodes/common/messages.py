@@ -43,6 +43,9 @@ class State(Enum):
         return self in (State.DONE, State.FAILED)
 
 
+MOVING = {state.value for state in State if state.moving}
+
+
 def status(
     name: str,
     message: str,
@@ -110,7 +113,7 @@ def is_well_formed(message: Any) -> bool:
 
 
 def stack_joint_states(messages: Iterable[Any], joints: Sequence[str]) -> JointTable:
-    """Pick `joints` out of well-formed sensor_msgs/JointState that have all of them; by stamps."""
+    """Pick `joints` out of well-formed sensor_msgs/JointState with all of them, as they came."""
     rows = [m for m in messages if is_well_formed(m) and set(joints) <= set(m.name)]
     stamp = stamps_to_nanoseconds(rows)
     arrays = [np.full((len(rows), len(joints)), np.nan) for _ in FIELDS]

@@ -34,7 +34,6 @@ from ..common.messages import is_well_formed, one_line, stack_joint_states, to_n
 from ..common.ros_parameters import ParameterClient
 from ..common.runtime import full_name, lone_node
 from ..common.waiting import answer_of, wait_until
-from ..excitation.checks import RESERVATION, RUNNING
 
 Stamps = NDArray[np.int64]
 
@@ -353,7 +352,7 @@ def snapshot_of_graph(
             'robot_description': 'robot_description',
             'controller_state': f'{name}/{parts.STATE}',
             'joint_trajectory': f'{name}/{parts.COMMANDS}',
-            'excitation_session': f'{name}/{RESERVATION}',
+            'excitation_session': f'{name}/{parts.RESERVATION}',
             'goals': f'{name}/{parts.ACTION}/_action/feedback',
         }
         goals = [message for _, message in listener.heard(f'{name}/{parts.GOALS}')]
@@ -377,7 +376,9 @@ def snapshot_of_graph(
             commands_effort=bool(states and len(states[-1][1].output.effort)),
             descriptions=tuple({m.data: None for _, m in listener.heard('robot_description')}),
             configured_description=urdf,
-            running_goals=sum(s.status in RUNNING for s in goals[-1].status_list) if goals else 0,
+            running_goals=sum(
+                s.status in parts.RUNNING for m in goals[-1:] for s in m.status_list
+            ),
             clock=np.array(clock, np.int64).reshape(-1, 2).T,
             manager=listener.manager(),
             environment={**os.environ, **given},

@@ -11,11 +11,11 @@ import numpy as np
 from ...core.arrays import Array
 from ...core.findings import Finding, finding, Severity
 from ...core.model import build_robot, inverse_dynamics, Robot
+from ...core.setup.joint_choice import place_locked_joints
 from ...exceptions import RobotIdError
 from ...files.bags.summary import timing_of
 from ...files.formats.joint_table import JointTable
-from ..excitation.session_design import place_locked_joints
-from ..identification.gain_proposal import MAX_TRAVEL
+from ..common.rest import MAX_TRAVEL
 from .graph_snapshot import GraphSnapshot
 
 # Least rate [Hz]: motions of an excitation reach some hertz, and are differentiated twice.

@@ -27,7 +27,7 @@ import time
 from typing import Any
 import uuid
 
-from action_msgs.msg import GoalStatus, GoalStatusArray
+from action_msgs.msg import GoalStatusArray
 from diagnostic_msgs.msg import DiagnosticStatus
 import numpy as np
 from rcl_interfaces.msg import ParameterEvent
@@ -49,8 +49,8 @@ from ..common.runtime import full_name, STEADY
 from ..common.waiting import run_in_executor, Silence, wait_until
 from .motion_clock import MotionClock
 
-# How often the reference is compared with the motion that was sent [s], and how long they have to
-# differ: whoever steps the system's clock moves the stamps, which the recorder tells.
+# How often the reference is compared with the motion that was sent [s], and for how long the two
+# have to differ [s]. A step of the system's clock moves the stamps; the recorder tells of it.
 PERIOD, PERSISTENCE = 0.1, 0.25
 LATE = 0.05  # what stamps and the estimated start may be off [s]
 # Steps of a simulated clock that was set [s]: on a busy machine a fast one is seen to step ahead.
@@ -62,12 +62,9 @@ HEARTBEAT = 'recorder/heartbeat'
 # only lacks processor or disk [s].
 LONGEST_SILENCE, BUSY_SILENCE = 0.5, 2.0
 POLL_PERIOD = 0.005
-# On this topic, under the controller's name, every session gives signs of life: how often, and how
-# long a publisher may be silent before it is one of a dead process, which the middleware forgets
-# after 20 s only [s].
-RESERVATION, SIGN_PERIOD, DEAD_TIME = 'excitation_session', 0.1, 1.0
-# One that is being cancelled moves nothing; a controller may leave it so for ever.
-RUNNING = (GoalStatus.STATUS_ACCEPTED, GoalStatus.STATUS_EXECUTING)
+# Signs of life of a session: how often, and how long its publisher may be silent before it is one
+# of a dead process, which the middleware forgets after 20 s only [s].
+SIGN_PERIOD, DEAD_TIME = 0.1, 1.0
 
 
 class ReferenceWatch:
@@ -234,7 +231,7 @@ class OtherClients:
     def __init__(self, node: Node, controller: str):
         self._node, self._controller = node, controller
         self._own_goals: set[bytes] = set()
-        names = RESERVATION, jtc.GOALS, jtc.COMMANDS
+        names = jtc.RESERVATION, jtc.GOALS, jtc.COMMANDS
         reservation, goals, commands = (f'{controller}/{name}' for name in names)
         self._sign = String(data=uuid.uuid4().hex)
         self._reservation = node.create_publisher(String, reservation, 1)
@@ -285,7 +282,7 @@ class OtherClients:
     def _check_goals(self, messages: Iterable[Any]) -> None:
         for status in (status for message in messages for status in message.status_list):
             goal_id = bytes(status.goal_info.goal_id.uuid)
-            if status.status in RUNNING and goal_id not in self._own_goals:
+            if status.status in jtc.RUNNING and goal_id not in self._own_goals:
                 raise ControllerError(
                     f"goal {uuid.UUID(bytes=goal_id)} of another client runs on '"
                     f"{self._controller}/{jtc.ACTION}': end it first, only one may move the robot"

@@ -29,7 +29,8 @@ from .supervisor import SessionContext
 from .verifications import KINDS, Verifications
 
 HEARTBEAT_PERIOD = 0.1  # from one state in which the robot moves to the next, waits included [s]
-# Silence of who follows the motion, after which it runs on as planned: three of its periods [s].
+# After this silence of `identification/progress`, three of its periods, the motion runs as planned
+# [s].
 FOLLOWER_SILENCE = 3.0
 # Requests that may wait: more than these at once would go without an answer.
 SERVICE_QUEUE = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
@@ -44,7 +45,7 @@ class Excitation(WorkerNode):
     def __init__(self, **options: Any):
         super().__init__('excitation', ('robot', 'excitation', 'recorder'), **options)
         self.settings: ExcitationNodeSettings = payload_settings(self.configuration.excitation)
-        self._session = ''  # of the job that runs: who missed its end tells the next one by it
+        self._session = ''  # name of the job that runs, by which others tell jobs apart
         self.busy = self._closed = False
         self._lock = threading.Lock()
         self._design = SessionDesign(self, self.settings, self._publish_session_state, self._stop)

@@ -14,14 +14,14 @@ from ...core.excitation.design import Design
 from ...core.setup.robot_setup import drives_for_gains, SimulatedDrives
 from ...exceptions import ControllerError, RobotIdError, shortened
 from ...files.atomic import write_text
+from ...files.recovery import Recovery, recovery_of
 from ...files.trajectory_file import write_design
 from ...files.yaml import dump_yaml
 from ..common.controller import check_controller, ControllerClient, ControllerDescription
+from ..common.joint_positions import read_positions
 from ..common.messages import one_line, State, status
 from ..common.runtime import ConfiguredNode, LATCHED
 from ..common.worker_process import ProgressCallback, run_in_process
-from ..demo.node_processes import Recovery, recovery_of
-from .session_design import read_positions
 from .supervisor import SessionContext
 
 # What it may take beside motions [s]: start, approaches, identification on a busy machine.

@@ -57,8 +57,10 @@ class Session(Supervisor):
 
     def close(self) -> None:
         """Let go of everything; a goal that still runs is cancelled by the guardian."""
-        super().close()
-        prefer_threads(False)
+        try:
+            super().close()
+        finally:
+            prefer_threads(False)
 
     def check_robot(self) -> None:
         """Check robot, controller, recorder and other clients as they are now."""

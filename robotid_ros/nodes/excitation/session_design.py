@@ -1,7 +1,7 @@
 """The design of a session, read or made in a process of its own; published, and saved."""
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable
+from contextlib import suppress
 import dataclasses
 import os
 from pathlib import Path
@@ -9,10 +9,7 @@ import threading
 import time
 from typing import Any
 
-import numpy as np
 from rclpy.impl.rcutils_logger import RcutilsLogger
-from rclpy.node import Node
-from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
 
@@ -21,17 +18,16 @@ from ...core.excitation.limits import check_trajectory
 from ...core.excitation.trajectory import Trajectory, waypoints
 from ...core.findings import render
 from ...core.model import build_robot, Robot, RobotSettings
-from ...core.setup.joint_choice import JointTree
+from ...core.setup.joint_choice import place_locked_joints
 from ...exceptions import ControllerError, RobotIdError, TrajectoryError
 from ...files.atomic import expect_writable
 from ...files.configuration import Configuration
 from ...files.report.page import page_beside, save_page
 from ...files.trajectory_file import dump_design, read_design, save_design
 from ...node_settings import ExcitationNodeSettings
-from ..common.batched_subscription import BatchedSubscription
-from ..common.messages import is_well_formed, log_findings, one_line, State, trajectory_message
+from ..common.joint_positions import read_positions
+from ..common.messages import log_findings, one_line, State, trajectory_message
 from ..common.runtime import LATCHED, start_thread, WorkerNode
-from ..common.waiting import wait_until
 from ..common.worker_process import LOW_PRIORITY, run_in_process
 from .supervisor import PublishState
 
@@ -41,7 +37,6 @@ RECORDING_RATE, OTHER_MOTIONS = 2e6, 60.0
 NEXT_SEARCH, NEXT_LIMIT = 0.7, 0.9
 GRACE = 60.0  # in which a design that does not keep its time limit may go on unkilled [s]
 PAGE_LIMIT = 600.0  # how long its page may take [s]
-LISTENING = 0.3  # to other publishers of joint states, such as a gripper's [s]
 
 
 class SessionDesign:
@@ -224,31 +219,3 @@ def _draw_page(page: Path, plan: Design, urdf: str, configuration: Configuration
     os.nice(LOW_PRIORITY)
     robot = build_robot(urdf, configuration.robot)
     save_page('design', page, plan, robot, configuration, overwrite=False)
-
-
-def read_positions(
-    node: Node, joints: Sequence[str], timeout: float, listening: float = LISTENING
-) -> dict[str, float]:
-    """Return finite positions by joint, of all who publish them; `joints` must be heard."""
-    positions: dict[str, float] = {}
-    end = time.monotonic() + listening
-    with closing(BatchedSubscription(node, JointState, 'joint_states')) as states:
-
-        def heard() -> bool:
-            for message in states.take_newest(is_well_formed)[0]:
-                pairs = zip(message.name, message.position, strict=False)
-                positions.update({name: q for name, q in pairs if np.isfinite(q)})
-            return set(joints) <= positions.keys() and time.monotonic() > end
-
-        what = f"no joint states of every joint on '{states.topic}'"
-        wait_until(heard, timeout + listening, what=f'{what}: start the joint_state_broadcaster')
-    return positions
-
-
-def place_locked_joints(
-    urdf: str, settings: RobotSettings, positions: Mapping[str, float]
-) -> RobotSettings:
-    """Lock joints that are neither identified nor locked by the configuration where they stand."""
-    others = (name for name in JointTree(urdf).independent if name not in settings.joints)
-    standing = {name: positions[name] for name in others if name in positions}
-    return dataclasses.replace(settings, locked={**standing, **settings.locked})

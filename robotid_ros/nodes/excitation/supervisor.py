@@ -45,8 +45,8 @@ from .watchdog import CHECK_POSITION, check_states, describe_gap, describe_viola
 
 POLL_PERIOD = 0.01  # from one check of a moving robot to the next [s]: well below `stale_after`
 PROGRESS_PERIOD = 0.5  # from one publication of progress to the next [s]
-# How long the controller may take to accept a goal [s]: as long it is not known whether the robot
-# will move. Less would give up on controllers whose action server is slow.
+# How long the controller may take to accept a goal [s]: for so long it is not known whether the
+# robot will move. Less would give up on controllers whose action server is slow.
 ACCEPT_TIMEOUT, ACCEPT_POLL_PERIOD = 1.0, 0.002
 # How long a cancellation may take before 'failed' is published and the guardian takes over [s].
 CANCEL_TIMEOUT = 0.2

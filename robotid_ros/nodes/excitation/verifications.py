@@ -34,11 +34,11 @@ from ...files import verification as record
 from ...files.atomic import is_below
 from ...files.configuration import Configuration
 from ..common.controller import ControllerClient
+from ..common.gains import gain_parameters, proposal_sentence
 from ..common.messages import State, status, status_array, values_of
 from ..common.runtime import ConfiguredNode, LATCHED
 from ..common.verified_model import load_model, VerifiedModel
 from ..common.worker_process import LOW_PRIORITY, run_in_process
-from ..identification.gain_proposal import gain_parameters, proposal_sentence
 from . import motion_log
 from .guardian import Guardian
 from .session import Session
@@ -183,6 +183,7 @@ class VerificationSession(Session):
         looking = pool.submit(self.in_worker, _propose_beside_motion, *of)
         pool.shutdown(wait=False)
         before = self._track(what, self._points)
+        self.wait_at_rest(WORKER_TIME, looking.done)
         first, proposal = looking.result()
         old, new = (
             {joint: {name: getattr(g, name) for name in NAMES} for joint, g in gains.items()}

@@ -17,9 +17,9 @@ from ...files.atomic import new_names
 from ...files.export.payload import Driver, find_driver, read_body, RELAY, write_body
 from ..common.batched_subscription import BatchedSubscription
 from ..common.messages import interface, is_well_formed
+from ..common.rest import MAX_TRAVEL, OBSERVED_TIME, POLL_PERIOD
 from ..common.ros_parameters import ParameterClient
 from ..common.waiting import answer_of, wait_until
-from .gain_proposal import MAX_TRAVEL, OBSERVED_TIME, POLL_PERIOD
 
 # Of the relay, in the order of mass, centre, inertia and frame.
 PARAMETERS = tuple(f'feedforward.payload.{key}' for key in ('mass', 'center', 'inertia', 'frame'))

@@ -34,7 +34,7 @@ from ...node_settings import LiveSettings
 from ..common import messages, runtime
 from ..common.batched_subscription import BatchedSubscription
 from ..common.controller import by_joint, is_well_formed_state, subscribe_states
-from ..common.messages import one_line, stack_joint_states, State, values_of
+from ..common.messages import MOVING, one_line, stack_joint_states, State, values_of
 from ..common.runtime import ConfiguredNode, LATCHED, LATCHED_HISTORY, STEADY
 
 # How often joint states are taken [s], what is kept of them, and of messages and sessions.
@@ -218,7 +218,7 @@ class Live(ConfiguredNode):
             newest = self._rows[-1][0] if self._rows else -1
             message = self._states.get('excitation')
             values = values_of(message) if message else {}
-            moving = values.get('state') in {s.value for s in State if s.moving}
+            moving = values.get('state') in MOVING
             # By the robot's clock.
             gone = 1e-9 * self._stamp - self._begun
             content = {

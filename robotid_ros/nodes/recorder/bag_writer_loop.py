@@ -34,7 +34,7 @@ from ...files.bags.storage import open_bag
 from ...files.provenance import versions
 from ..common.batched_subscription import BatchedSubscription
 from ..common.controller import CANCEL, ControllerClient, subscribe_states
-from ..common.messages import format_seconds, interface, State, status, values_of
+from ..common.messages import format_seconds, interface, MOVING, State, status, values_of
 from ..common.processes import is_alive, prefer_threads
 from ..common.runtime import ConfiguredNode, start_thread
 from ..common.waiting import run_in_executor
@@ -99,7 +99,6 @@ class SystemClock:
 # busy loops on two cores.
 SILENCE_TIME, DEAD_SILENCE_TIME, BUSY_SILENCE_TIME = 0.8, 0.5, 2.0
 STATES = {state.value for state in State}
-MOVING = {state.value for state in State if state.moving}
 ENDED = {state.value for state in State if state.ended}
 # State of the excitation, and when it was received and published [ns, system time].
 ReceivedState = tuple[DiagnosticStatus, int, int]

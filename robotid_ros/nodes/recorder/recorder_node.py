@@ -19,10 +19,10 @@ from ...files.yaml import parse_yaml
 from ...node_settings import RecorderSettings
 from ..common import runtime
 from ..common.controller import ControllerClient
-from ..common.messages import format_seconds, one_line, State, status, values_of
+from ..common.messages import format_seconds, MOVING, one_line, State, status, values_of
 from ..common.processes import own_process
 from ..common.runtime import LATCHED, LATCHED_HISTORY, serve, STEADY, WorkerNode
-from .bag_writer_loop import BagWriterLoop, ENDED, MOVING, ReceivedState, STATES
+from .bag_writer_loop import BagWriterLoop, ENDED, ReceivedState, STATES
 
 PERIOD = 0.1  # from one heartbeat to the next [s]
 
@@ -76,7 +76,8 @@ class Recorder(WorkerNode):
         state, session = values.get('state'), values.get('session', '')
         loop = loop if self.recording else None
         if state in MOVING and session != self._session:
-            # What runs for a session or closes belongs to the one before: this says so again soon.
+            # The recording that runs or closes is of the session before. The excitation repeats
+            # its state soon, and this session is taken up then.
             if loop is not None and (loop.started_by_session or loop.ending):
                 if not loop.ending:
                     loop.stop('the end of its session was not heard')

@@ -28,7 +28,7 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
-from ...core.model.robot_builder import with_inertials
+from ...core.model.assumed_inertials import with_inertials
 from ...exceptions import ConfigurationError, RobotIdError, RobotStateError
 from ...files.configuration import read_urdf
 from ...plant.physics import build_drives_of, Physics, Sensors, Step

@@ -10,7 +10,7 @@ from robotid_ros.core.excitation.collision_scene import CollisionScene
 from robotid_ros.core.excitation.design import design, next_motion, WORTH
 from robotid_ros.core.excitation.limits import check_trajectory
 from robotid_ros.core.excitation.problem import Known, NextProblem, prediction_error
-from robotid_ros.core.excitation.trajectory import working_motion
+from robotid_ros.core.excitation.working_motion import working_motion
 from robotid_ros.core.findings import select
 from robotid_ros.core.model import regressor
 from robotid_ros.core.model.base_parameters import base_parameters

@@ -8,8 +8,8 @@ import pytest
 
 from robotid_ros.core.findings import select
 from robotid_ros.core.model import build_robot, inverse_dynamics, mass_matrix, RobotSettings
+from robotid_ros.core.model.assumed_inertials import lacks_inertials, with_inertials
 from robotid_ros.core.model.base_parameters import base_parameters
-from robotid_ros.core.model.robot_builder import lacks_inertials, with_inertials
 from robotid_ros.exceptions import ModelError
 
 URDF = Path(__file__).resolve().parents[3] / 'urdf'

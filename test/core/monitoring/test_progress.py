@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.excitation.settings import Until
-from robotid_ros.core.excitation.trajectory import STANDSTILL, working_motion
+from robotid_ros.core.excitation.working_motion import STANDSTILL, working_motion
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import regressor
 from robotid_ros.core.model.base_parameters import base_parameters

@@ -198,6 +198,17 @@ def test_limits_that_are_lacking_follow_the_rules_that_are_said():
     assert everything.limits.velocity.tolist() == [SLOW] * 4
 
 
+def test_the_effort_limit_of_a_light_last_link_leaves_room_for_its_gear():
+    none = '<limit lower="-2" upper="2" velocity="0" effort="0"/>'
+    names = tuple(f'arm_{k}' for k in range(1, 5))
+    before, last, after = description(ARM, dict.fromkeys(names, none)).partition('arm_link_4">')
+    links, joint, joints = after.partition('<joint')
+    light = re.sub('"(1.0|0.02|0.01)"', '"1e-5"', links)
+    setup = set_up_robot(''.join((before, last, light, joint, joints)), joints=names)
+    needed = setup.drives.coulomb + setup.drives.viscous * setup.limits.velocity
+    assert (setup.limits.effort > 2.0 * needed).all()
+
+
 def test_limits_that_no_robot_has_are_lacking_ones():
     ends, none = 'lower="-2" upper="2"', 'velocity="0" effort="0"'
     names = tuple(f'arm_{k}' for k in range(1, 5))

@@ -11,15 +11,12 @@ from waiting import PATIENCE, wait_until
 
 from robotid_ros.core.findings import finding
 from robotid_ros.core.model import build_robot, RobotSettings
+from robotid_ros.core.setup.joint_choice import place_locked_joints
 from robotid_ros.exceptions import ControllerError, TrajectoryError
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.files.trajectory_file import read_design
-from robotid_ros.nodes.excitation.session_design import (
-    check_design,
-    place_locked_joints,
-    read_positions,
-    write_page,
-)
+from robotid_ros.nodes.common.joint_positions import read_positions
+from robotid_ros.nodes.excitation.session_design import check_design, write_page
 
 CONFIG = Path(__file__).resolve().parents[3] / 'config'
 URDF = (Path(__file__).resolve().parents[3] / 'urdf' / 'ur10.urdf').read_text()

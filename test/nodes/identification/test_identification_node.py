@@ -21,9 +21,9 @@ from robotid_ros.core.monitoring.external_effort import ContactThresholds
 from robotid_ros.exceptions import ControllerError
 from robotid_ros.files.configuration import read_mapping
 from robotid_ros.nodes.common.messages import status
+from robotid_ros.nodes.common.rest import check_at_rest
 from robotid_ros.nodes.common.runtime import LATCHED
 from robotid_ros.nodes.common.waiting import result_of, run_in_executor
-from robotid_ros.nodes.identification.gain_proposal import check_at_rest
 from robotid_ros.nodes.identification.identification_node import IdentificationNode
 from robotid_ros.nodes.identification.live_topics import LivePrediction
 
