@@ -6,7 +6,8 @@ import numpy as np
 
 from ..arrays import Array
 from ..findings import Finding, finding
-from .urdf_parsing import build_model, check_tree, link_at, parse_urdf
+from .pinocchio_model import build_model
+from .urdf_parsing import check_tree, link_at, parse_urdf
 
 # A link's mass goes with its length times the reach of what it carries, both with this part of the
 # whole reach added. Of 14 industrial arms with known masses, weight and inertia at the first three

@@ -17,6 +17,7 @@ from ..arrays import Array, frozen
 from ..findings import Finding, finding
 from .assumed_inertials import are_placeholders, with_inertials
 from .friction import DESCRIBED, FRICTION_TERMS, FrictionTerm, LINK_SIDE_SUFFIX, make_terms, PLAIN
+from .pinocchio_model import build_model
 from .robot import (
     COUPLED_FRICTION,
     Coupling,
@@ -31,7 +32,6 @@ from .robot import (
 )
 from .settings import RobotSettings
 from .urdf_parsing import (
-    build_model,
     check_tree,
     FREE_TYPES,
     inertial_warnings,

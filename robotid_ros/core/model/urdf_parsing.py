@@ -1,4 +1,4 @@
-"""The text of a URDF: checked, with rounded angles made exact, and Pinocchio's model of it."""
+"""The text of a URDF: checked, with rounded angles made exact."""
 
 from __future__ import annotations
 
@@ -6,19 +6,16 @@ from collections import Counter
 import io
 import math
 import re
-from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
-import pinocchio
 
-from ...exceptions import FEW, ModelError, reason_of, shortened
+from ...exceptions import FEW, ModelError, shortened
 from ..findings import Finding, finding
 
 MOVABLE_TYPES = ('revolute', 'continuous', 'prismatic')
 FREE_TYPES = 'floating', 'planar'
 JOINT_TYPES = (*MOVABLE_TYPES, 'fixed', *FREE_TYPES)
-UNLIMITED = '1e30'  # larger limits are none: continuous joints get it as revolute ones
 # What a model takes from the elements of inertials and joints.
 INERTIA = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
 NUMERIC = {'mass': ('value',), 'inertia': INERTIA, 'origin': ('xyz', 'rpy'), 'axis': ('xyz',)}
@@ -197,28 +194,3 @@ def snap_angles(root: ElementTree.Element) -> tuple[Finding, ...]:
         if origin is not None and exact != words:
             origin.set('rpy', ' '.join(exact))
     return (finding('angles_rounded', list(dict.fromkeys(changed))),) if changed else ()
-
-
-def build_model(root: ElementTree.Element) -> Any:
-    """Build Pinocchio's model of all joints, writing limits that lack, or raise a ModelError."""
-    for joint in root.findall('joint'):
-        if joint.get('type') in MOVABLE_TYPES:
-            limit = joint.find('limit')
-            if limit is None:
-                limit = ElementTree.SubElement(joint, 'limit')
-            limit.attrib = {'effort': UNLIMITED, 'velocity': UNLIMITED, **limit.attrib}
-            for key in ('effort', 'velocity'):
-                if limit.attrib[key].lstrip().startswith('-'):  # which some write for none
-                    limit.attrib[key] = UNLIMITED
-            if joint.get('type') == 'continuous':
-                joint.set('type', 'revolute')
-                limit.attrib |= {'lower': f'-{UNLIMITED}', 'upper': UNLIMITED}
-        if (mimic := joint.find('mimic')) is not None:
-            joint.remove(mimic)
-    try:
-        return pinocchio.buildModelFromXML(ElementTree.tostring(root, encoding='unicode'))
-    except (ValueError, RuntimeError, IndexError) as error:
-        raise ModelError(
-            f'the robot description is not a usable URDF ({reason_of(error)}): check it with '
-            'check_urdf'
-        ) from error
