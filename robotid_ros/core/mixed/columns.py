@@ -11,7 +11,7 @@ from ..model.dynamics import inverse_dynamics
 from ..model.friction import FRICTION_TERMS, FrictionTerm, make_terms
 from ..model.robot import BaseParameters, Robot
 from ..regression.model_error import EFFECTS
-from ..regression.observation_system import decimate, observe, Observed, Rows
+from ..regression.observation_system import decimate, observe, Observed, Rows, with_rows
 from ..signals.filters import lowpass, power_edge
 from ..signals.preparation import CUTOFF_FACTOR, MIN_CUTOFF, prepare
 from ..signals.recording import Recording, SignalSettings
@@ -113,7 +113,11 @@ POWER = 0.99  # of the positions, below their bandwidth
 
 
 def at_instants(
-    recording: Recording, robot: Robot, base: BaseParameters, signals: SignalSettings
+    recording: Recording,
+    robot: Robot,
+    base: BaseParameters,
+    signals: SignalSettings,
+    known: Part | None = None,
 ) -> Part:
     """
     Return the rows of a recording at instants: W is not filtered, as where a model is evaluated.
@@ -129,6 +133,7 @@ def at_instants(
     recording : whose efforts are not behind its positions
     robot, base : with plain friction
     signals : which rows count
+    known : the same with other rows
 
     Raises
     ------
@@ -142,6 +147,8 @@ def at_instants(
     keep = max(1, len(samples.time) // ROWS)
     tau = lowpass(samples.tau, samples.cutoff, samples.rate, signals.order)
     thinned = samples.thinned(keep, tau[::keep])
+    if known is not None:
+        return with_rows(known, thinned)
     system = observe(thinned, robot, base)
     return Observed(system, thinned, (system,))
 

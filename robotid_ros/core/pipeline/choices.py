@@ -8,18 +8,17 @@ from typing import NamedTuple
 import numpy as np
 
 from ...exceptions import RobotIdError, StandstillError
-from ..arrays import Mask
 from ..findings import Finding, finding
 from ..identification_settings import IdentificationSettings
 from ..mixed.columns import at_instants, Part
 from ..mixed.mixed_model import choose, MixedModel, plain_errors
 from ..mixed.variances import gains_clearly
 from ..model.base_parameters import base_parameters
-from ..model.robot import BaseParameters, ElasticRobot, Robot
+from ..model.robot import ElasticRobot, Robot
 from ..regression.delays import prepare_without_delay, remove_delay
 from ..regression.estimators import MIXED
-from ..regression.observation_system import observe
-from ..signals.preparation import MIN_TRAVEL
+from ..regression.observation_system import observe, with_rows
+from ..signals.preparation import MIN_TRAVEL, prepare
 from ..signals.recording import Recording, SignalSettings
 from .observation import LogSet, longest_log, RecordingOrChunks
 
@@ -78,16 +77,21 @@ def choose_model(
         recording = chain(looked_at, chunks) if is_iterator else recording
         looked_at = looked_at[-1:]
     try:
-        parts, filters, notes = choose_filters(
+        logs, parts, filters, notes = choose_filters(
             [_from_its_motion(each) for each in looked_at], robot, signals
         )
         signals = dataclasses.replace(filters, time_offset=signals.time_offset)
-        model, gravity = choose_gravity(parts, robot, filters, settings.signals.rows == 'auto')
+        base = base_parameters(robot)
+        instants = [at_instants(log, robot, base, filters) for log in logs]
+        filters = dataclasses.replace(filters, rows='moving')
+        rows_are_open = settings.signals.rows == 'auto'
+        moving = moving_parts(logs, parts, robot, filters) if rows_are_open else []
+        model, gravity = choose_gravity(parts, instants, robot, moving)
         if model.rest_misleads:
             signals = dataclasses.replace(signals, rows='moving')
-            model, gravity = choose_gravity(
-                parts, robot, dataclasses.replace(filters, rows='moving')
-            )
+            pairs = zip(logs, instants, strict=True)
+            instants = [at_instants(log, robot, base, filters, own) for log, own in pairs]
+            model, gravity = choose_gravity(moving, instants, robot)
     except (RobotIdError, np.linalg.LinAlgError) as error:
         # Where plain friction cannot be identified either, it says what is wrong.
         note = finding('model_not_chosen', reason=str(error))
@@ -104,12 +108,12 @@ def choose_model(
 
 def choose_filters(
     recordings: Sequence[Recording], robot: Robot, signals: SignalSettings
-) -> tuple[list[Recording], SignalSettings, tuple[Finding, ...] | None]:
+) -> tuple[list[Recording], list[Part], SignalSettings, tuple[Finding, ...] | None]:
     """
     Choose the filters, where they are open, with which plain friction predicts folds best.
 
-    Returns the recordings without the delays of their efforts, the settings for these, and, where
-    there was no delay to remove, what was noted of delays; else None.
+    Returns the recordings without the delays of their efforts, their rows, the settings of these,
+    and, where there was no delay to remove, what was noted of delays; else None.
     """
     rate, base = min(recording.rate for recording in recordings), base_parameters(robot)
 
@@ -135,62 +139,54 @@ def choose_filters(
     tried.append((0.0, signals.band))  # from the motion
     if signals.cutoff:
         tried = [(signals.cutoff, signals.band)]
-    errors = {pair: plain_errors(observed(prompt, *pair), judged) for pair in tried}
-    errors = {pair: own for pair, own in errors.items() if len(own)}
-    best = next(iter(errors), tried[0])
-    for pair, own in errors.items():
-        if gains_clearly(own, errors[best]):
-            best = pair
-    return prompt, dataclasses.replace(signals, cutoff=best[0], band=best[1]), notes
+    best, parts = tried[0], observed(prompt, *tried[0])
+    least = plain_errors(parts, judged)
+    for pair in tried[1:]:
+        others = observed(prompt, *pair)
+        errors = plain_errors(others, judged)
+        if len(errors) and (not len(least) or gains_clearly(errors, least)):
+            best, parts, least = pair, others, errors
+    return prompt, parts, dataclasses.replace(signals, cutoff=best[0], band=best[1]), notes
 
 
-def moving_rows(
-    recordings: Sequence[Recording],
-    parts: Sequence[Part],
-    robot: Robot,
-    base: BaseParameters,
-    signals: SignalSettings,
-) -> list[Mask] | None:
-    """Return which rows (n, N) of parts remain without rest; None where that cannot be told."""
-    moving = dataclasses.replace(signals, rows='moving')
+def moving_parts(
+    recordings: Sequence[Recording], parts: Sequence[Part], robot: Robot, signals: SignalSettings
+) -> list[Part]:
+    """Return parts with the rows of signals that leave out rest; none where a log is at rest."""
+    pairs = zip(recordings, parts, strict=True)
     try:
-        others = [prepare_without_delay(each, robot, base, moving) for each in recordings]
+        return [with_rows(part, prepare(each, robot, signals)) for each, part in pairs]
     except StandstillError:  # of a joint that never moves
-        return None
-    rows = [other.system.valid for other in others]
-    alike = all(x.shape == p.system.valid.shape for x, p in zip(rows, parts, strict=True))
-    return rows if alike else None
+        return []
 
 
 def choose_gravity(
-    recordings: Sequence[Recording],
-    robot: Robot,
-    signals: SignalSettings,
-    rows_are_open: bool = False,
+    parts: Sequence[Part], instants: Sequence[Part], robot: Robot, moving: Sequence[Part] = ()
 ) -> tuple[MixedModel, tuple[Finding, ...]]:
-    """Choose the mixed model, and note it where the efforts hold no gravity."""
+    """
+    Choose the mixed model, and note it where the efforts hold no gravity.
 
-    def chosen(robot: Robot) -> tuple[list[Part], MixedModel]:
-        base = base_parameters(robot)
-        parts: list[Part] = [prepare_without_delay(r, robot, base, signals) for r in recordings]
-        instants = [at_instants(r, robot, base, signals) for r in recordings]
-        moving = moving_rows(recordings, parts, robot, base, signals) if rows_are_open else None
-        return parts, choose(parts, instants, robot, base, moving)
-
-    parts, model = chosen(robot)
+    Of parts, the same at instants, and, where rows at rest may be left out, without these.
+    """
+    rows = [part.system.valid for part in moving] or None
+    model = choose(parts, instants, robot, base_parameters(robot), rows)
     if robot.effort_kind != 'auto' or not robot.gravity.any():
         return model, ()
     weightless = robot.model.copy()
     weightless.gravity.linear = np.zeros(3)
     lighter = dataclasses.replace(robot, model=weightless, effort_kind='without_gravity')
     base = base_parameters(lighter)
+
+    def observed(parts: Sequence[Part]) -> list[Part]:
+        systems = [observe(part.samples, lighter, base) for part in parts]
+        pairs = zip(parts, systems, strict=True)
+        return [dataclasses.replace(part, system=system) for part, system in pairs]
+
     # With plain friction, too, which is quick to tell: springs may stand in for gravity.
-    others = [
-        dataclasses.replace(part, system=observe(part.samples, lighter, base)) for part in parts
-    ]
+    others = observed(parts)
     if not gains_clearly(plain_errors(others, others), plain_errors(parts, parts)):
         return model, ()
-    _, other = chosen(lighter)
+    other = choose(others, observed(instants), lighter, base, rows)
     with_gravity, without = model.shrinkage.residual, other.shrinkage.residual
     clear = gains_clearly(other.shrinkage.errors, model.shrinkage.errors)
     # Of efforts that no model predicts nothing is known, gravity included.

@@ -275,6 +275,13 @@ def observe(samples: Samples, robot: Robot, base: BaseParameters) -> Rows:
     )  # fmt: skip
 
 
+def with_rows(observed: Observed[Rows], samples: Samples) -> Observed[Rows]:
+    """Return what was observed of samples that differ only in the rows that count."""
+    valid, moving = (x[:: samples.decimation].T for x in (samples.valid, samples.moving))
+    system = dataclasses.replace(observed.system, valid=valid, moving=moving)
+    return dataclasses.replace(observed, system=system, samples=samples, sampled_systems=(system,))
+
+
 def _nonzero(robot: Robot, columns: Indices) -> Mask:
     """Return which columns of which joints (n, c) are not zero: few links hang on a joint."""
     # At random states. Those of slow motion, or of its path, are zero there.
