@@ -19,9 +19,9 @@ from ...exceptions import CollisionError, ConfigurationError, reason_of
 from ..arrays import Array, Indices, Mask
 from ..findings import Finding, finding
 from ..model.frames import tool_frame
+from ..model.kinematic_tree import KinematicTree
 from ..model.robot import Robot
 from ..model.urdf_parsing import joints_without_range, parse_urdf
-from .observation_matrix import KinematicTree
 from .settings import Workspace
 
 shapes = getattr(pin, 'coal', None) or pin.hppfcl  # of Pinocchio 3, by their former name

@@ -120,8 +120,8 @@ def moving_arm(
     """
     # With Pinocchio: who reads results needs none.
     from ...core.excitation.collision_scene import collision_model, GROUND
-    from ...core.excitation.observation_matrix import KinematicTree
     from ...core.model.frames import tool_frame
+    from ...core.model.kinematic_tree import KinematicTree
 
     model = robot.model.copy()
     geometry = collision_model(robot, model, workspace)[0]
