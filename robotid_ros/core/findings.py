@@ -254,6 +254,9 @@ F230 effort_dead_zone: The effort of {joint} reads 0 below {least:.3g}, in {shar
 F231 position_jumps error: The position of {joints} jumps {count} times, first after {since:.2f} s
   DO Record without losses, or identify the parts separately (--from, --to) WHY A joint cannot
   jump: rows lack or repeat there, a zero changed, or a counter overflowed.
+F232 clocks_differ error: The efforts are {first:.0f ms} behind the positions at the start,
+  {last:.0f ms} at the end: their clocks differ by {share:.3p} (residual without that {before:.3p}
+  → {after:.3p}) DO Record both from one clock WHY Efforts of other instants fit no motion.
 F239 clock_starved info: {share:.0%} of the samples have the stamp of the one before, from a clock
   that lagged: their times follow from the motion, at {rate:.4g} Hz DO Use a lower real-time factor
   WHY Velocities and positions show how much time lies between them.
@@ -366,9 +369,7 @@ F423 unexplained_load_friction error: {unexplained}: friction that grows with th
 F424 unexplained_lag error: {unexplained}: a lag behind the model {explains} DO Record positions
   and efforts with one clock, or add presliding to robot.friction of {joint} WHY ^
 F425 unexplained_motion error: {unexplained}: it follows the motion, but no friction, spring,
-  coupling or delay explains it[[; {part:.0%} of it is from {start:.1f} to {stop:.1f} s]] DO [[If
-  something touched the robot then, leave that time out by --to {start:.1f} or --from {stop:.1f}.
-  ]]Check effort sensor, URDF and what touches the robot WHY ^
+  coupling or delay explains it DO Check effort sensor, URDF and what touches the robot WHY ^
 F426 unexplained_effort error: {unexplained}[[, {alone:.0%} where it is fitted alone]]: no sign,
   gain, exchange of columns, delay or direction of gravity explains it DO Compare joint axes and
   lengths of the URDF with the robot WHY {biased} A wrong length acts on every joint before it.
@@ -393,9 +394,18 @@ F433 time_scale error: Gravity and inertia of the same bodies do not fit each ot
   DO Correct the unit or the rate of the times (of a table, --rate {rate:.4g}). If they are right,
   see whether the driver or a counterbalance bears a part of gravity{tried} WHY Velocities are off
   by as much as the stamps, inertias by twice that.
-F434 position_unit error: The position of {joints} seems to be in another unit{instead} DO Multiply
-  it by {size:.4g}. For a table give --units 'position=rad', with one unit for each joint between
-  commas{tried} WHY Velocities, inertias and gravity depend on it.
+F434 position_unit error: The position of {joints} seems to have another unit or scale{instead} DO
+  Multiply it by {size:.4g}. For a table give --units 'position=rad*{size:.4g}', with one unit for
+  each joint between commas{tried} WHY Velocities, inertias and gravity depend on it.
+F435 standstill_contradicted error: The position of {joint} stands still from {start:.1f} to
+  {stop:.1f} s, which the efforts contradict: those of {other} differ by {after:.0%} from what the
+  rest predicts, elsewhere by {before:.1%} MEANS Its encoder failed, or a brake holds it DO Leave
+  that time out[[, by --to {until:.1f}]][[, by --from {since:.1f}]] WHY Efforts of a motion that is
+  not recorded make every parameter wrong.
+F436 unexplained_span error: {unexplained}, {part:.0%} of it from {start:.2f} to {stop:.2f} s DO If
+  something touched the robot then, leave that time out, by --to {start:.2f} or --from {stop:.2f}
+  (tried: residual of this joint alone {before:.2p} → {after:.2p}). Check its effort sensor WHY
+  What acts on the robot beside its drives is taken for its own torque.
 F440 no_gravity info: The efforts lack gravity: residual without gravity {without:.1%}, with it
   {with_gravity:.1%} DO If the driver removes gravity, set robot.effort_kind to without_gravity,
   else to joint_torque WHY Some drivers compensate gravity before they publish the effort.
@@ -838,7 +848,7 @@ MISREAD = (
     *('effort_unit', 'effort_unit_of_log', 'effort_magnitudes', 'implausible_inertia'),
     *('gravity_direction', 'gravity_compensated'),
     *('axis_reversed', 'other_zero', 'joints_exchanged', 'position_unit', 'time_scale'),
-    'velocities_unlike',
+    *('velocities_unlike', 'clocks_differ', 'standstill_contradicted'),
 )
 
 

@@ -15,7 +15,7 @@ from ..model.robot import BaseParameters, INERTIAL
 from ..regression.observation_system import decimate, Rows
 from ..signals.recording import EFFORT_UNITS, Samples
 from .plausibility import efforts_over_prior
-from .trials import compare, Efforts, folds_of, possible_robots, Trial, Trials
+from .trials import compare, Efforts, folds_of, possible_robots, refine, Trial, Trials
 
 # Another direction must leave so much less than the configured one does, and than springs do:
 # where all axes are upright, a tilt of a thousandth and huge masses look like a spring.
@@ -172,6 +172,7 @@ LENGTHS = np.geomspace(1.0 / 16.0, 16.0, 17)  # of stamps over what they should 
 # What positions are multiplied by that were read in a wrong unit, of degrees and turns, of mm; how
 # far joints go with the right one, and not with one that is too large [rad or m].
 SIZES = {False: (np.pi / 180.0, 180.0 / np.pi, 2.0 * np.pi), True: (1e-3, 1e3)}
+SCALES = np.geomspace(0.25, 4.0, 7)  # of a joint's positions that have no unit of these
 RANGES = {False: (0.1, 4.0 * np.pi), True: (0.01, 3.0)}
 
 
@@ -294,21 +295,17 @@ def _best_signs(trials: Trials, state: Efforts) -> Efforts:
 
 def _gain(trials: Trials, state: Efforts, joint: int) -> tuple[float, int, float]:
     """Return what the best gain of a joint leaves, the joint, and the gain."""
-    from scipy.optimize import minimize_scalar
 
     def left(log: float) -> float:
         return trials.fitted(state.scaled(_only(trials.n, joint, float(np.exp(log)))))
 
     grid = np.log(FACTORS)
-    best, step = grid[np.argmin([left(x) for x in grid])], grid[1] - grid[0]
-    found = minimize_scalar(
-        left, bounds=(best - step, best + step), method='bounded', options={'xatol': 1e-3}
-    )
-    factor = float(np.exp(found.x))
+    log, least = refine(left, min(grid, key=left), grid[1] - grid[0], 1e-3)
+    factor = float(np.exp(log))
     for size in EFFORT_UNITS.values():  # the remedy is the unit, not what noise makes of it
         if abs(factor / size - 1.0) < SAME_UNIT:
             return left(float(np.log(size))), joint, size
-    return float(found.fun), joint, factor
+    return least, joint, factor
 
 
 def _named(
@@ -375,8 +372,6 @@ def _times(robot: Robot, samples: Samples, efforts: Efforts) -> list[Cause]:
     """
     if not robot.gravity.any():
         return []
-    from scipy.optimize import minimize_scalar
-
     floating = dataclasses.replace(robot, model=robot.model.copy())
     floating.model.gravity.linear = np.zeros(3)
     same = Efforts.as_recorded(robot.n)
@@ -393,14 +388,15 @@ def _times(robot: Robot, samples: Samples, efforts: Efforts) -> list[Cause]:
         return rows, trials
 
     _, few = reader(GRAVITY_ROWS)
-    best = int(np.argmin([few(length).fitted(same) for length in LENGTHS]))
-    if best in (0, len(LENGTHS) // 2, len(LENGTHS) - 1):
+
+    def left(log: float) -> float:
+        return few(np.exp(log)).fitted(same)
+
+    grid = np.log(LENGTHS)
+    best = min(grid, key=left)
+    if best in grid[[0, len(grid) // 2, -1]]:
         return []
-    found = minimize_scalar(
-        lambda log: few(np.exp(log)).fitted(same), method='bounded',
-        bounds=np.log(LENGTHS[[best - 1, best + 1]]), options={'xatol': 1e-3},
-    )  # fmt: skip
-    length = float(np.exp(found.x))
+    length = float(np.exp(refine(left, best, grid[1] - grid[0], 1e-3)[0]))
     rows, trials = reader(MODEL_ROWS)
     recorded, parts = Trials(rows), folds_of(rows)
     errors = trials(length).recorded
@@ -492,8 +488,10 @@ def _readings(
     others = dict[float, list[int]]()
     for j in moving:
         least, most = RANGES[bool(robot.prismatic[j])]
-        for size in SIZES[bool(robot.prismatic[j])]:
-            if least < size * span[j] < most and (size > 1.0 or span[j] > most):
+        sizes = (*SIZES[bool(robot.prismatic[j])], _size(robot, samples, j, sigma))
+        for size in dict.fromkeys(sizes):
+            right = SCALES[0] < size < SCALES[-1] or size > 1.0 or span[j] > most
+            if size != 1.0 and least < size * span[j] < most and right:
                 others.setdefault(size, []).append(j)
     for size, joints in others.items():
         for chosen in {(j,) for j in joints} | {tuple(joints)}:
@@ -555,20 +553,31 @@ def _right_angles(robot: Robot, samples: Samples, zeros: Zeros, sigma: Array) ->
 
 def _zero(robot: Robot, samples: Samples, joint: int, sigma: Array) -> float:
     """Return what has to be added to the positions of a joint, 0 where nothing explains more."""
-    from scipy.optimize import minimize_scalar
 
     def left(shift: float) -> float:
         return _left(robot, _with_zeros(robot, samples, {joint: shift}).samples, sigma)
 
-    tried = {shift: left(shift) for shift in (0.0, *ZEROS)}
-    best = min(tried, key=lambda shift: tried[shift])
-    if best == 0.0:
+    if (best := min((0.0, *ZEROS), key=left)) == 0.0:
         return best
-    bounds = best - ZERO_STEP, best + ZERO_STEP
-    found = minimize_scalar(left, bounds=bounds, method='bounded', options={'xatol': 1e-2})
+    shift, least = refine(left, best, ZERO_STEP, 1e-2)
     # A right angle is likelier than one beside it.
-    right = abs(best) > 1.0 and tried[best] < AS_GOOD * found.fun
-    return best if right else float(found.x)
+    return best if abs(best) > 1.0 and left(best) < AS_GOOD * least else shift
+
+
+def _size(robot: Robot, samples: Samples, joint: int, sigma: Array) -> float:
+    """Return what positions of a joint have to be multiplied by, 1 where nothing explains more."""
+
+    def left(log: float) -> float:
+        factors = Efforts.as_recorded(robot.n).scaled(_only(robot.n, joint, float(np.exp(log))))
+        return _left(robot, _read_as(factors, samples), sigma)
+
+    grid = np.log(SCALES)
+    best = min(grid, key=left)
+    if best == grid[len(grid) // 2]:
+        return 1.0
+    size = float(np.exp(refine(left, best, grid[1] - grid[0], 1e-3)[0]))
+    units = (x for x in SIZES[bool(robot.prismatic[joint])] if abs(size / x - 1.0) < SAME_UNIT)
+    return next(units, size)
 
 
 def _by_description(

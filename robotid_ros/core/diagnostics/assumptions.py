@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 import dataclasses
 from fractions import Fraction
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -12,7 +13,7 @@ from ..arrays import Array, rms
 from ..findings import Finding, finding
 from ..model.robot import BaseParameters, ElasticRobot, Robot
 from ..regression.estimate import Estimate
-from ..regression.least_squares import project_out
+from ..regression.least_squares import project_out, scaled_least_squares
 from ..regression.observation_system import decimate, Rows
 from ..regression.validation import Validation
 from ..signals.filters import power_edge
@@ -26,8 +27,14 @@ from .plausibility import (
     saturation_warnings,
     scale_warnings,
 )
-from .stationarity import friction_jump, joint_torques, LARGE_RESIDUAL, stationarity_warnings
-from .trials import compare, Efforts, of_one_joint, Trial, trial_rows, Trials
+from .stationarity import (
+    friction_jump,
+    joint_torques,
+    LARGE_RESIDUAL,
+    standstill_warnings,
+    stationarity_warnings,
+)
+from .trials import compare, Efforts, of_one_joint, refine, Trial, trial_rows, Trials
 
 # With a wrong gravity or sense, or efforts of other joints, every joint is off, whatever else is.
 EVERYTHING = (COMPENSATED, GRAVITY, SWAPPED, TIME, *GEOMETRY)
@@ -47,8 +54,9 @@ MIN_STRUCTURE, MOTION_SHARE = 1.5, 0.95
 # Speed over what steps of the position hide from which its sign is known; error there, over that
 # at all speeds, below which it is not the shape of friction that is wrong.
 KNOWN, AT_KNOWN = 2.0, 0.5
-# Of the squared residual, and the time that it takes at most to say when it was.
-OF_SPAN, SHORT_SPAN = 0.8, 0.25
+# A residual comes from a short time that holds the last of these shares of its square where the
+# other rows are fitted, each share in turn, which leaves so much less of them, at half the speed.
+OF_SPAN, SHORT_SPAN, LEAST_OF_SPAN, SLOW = (0.5, 0.8, 0.95), 0.25, 2.0, 0.5
 MIN_ROWS = 8  # over the number of columns
 ROUNDING = 1e-10  # below which columns depend on others
 # Ratios of a joint and another one at which a motor may turn that has friction at both.
@@ -74,6 +82,10 @@ def data_warnings(
     rows = trial_rows(systems)
     if unsigned := magnitude_warnings(robot, base, samples, rows):  # no gain puts them right
         return [*beyond, *unsigned]
+    if estimate.residual.max() > LARGE_RESIDUAL:
+        # What is recorded of the motion is wrong: nothing else can be told.
+        if unlike := standstill_warnings(robot, base, samples, systems[0]):
+            return [*beyond, *unlike]
     causes = [] if rows is None else find_causes(robot, base, samples, rows)
     measured = None if whole is None else trial_rows(whole.systems)
     if rows and measured and np.sqrt(np.mean(estimate.residual**2)) > LARGE:
@@ -126,15 +138,18 @@ def residual_warnings(
         residual = np.where(stands, error / np.maximum(size, 1e-300), residual)
     hardly = samples.moving.mean(axis=0) < HARDLY_MOVED
     joints = enumerate(robot.joints)
-    large = [j for j, name in joints if residual[j] > NOTEWORTHY and name not in known]
-    alone = {j: _Remainder(robot, samples, system, value, j) for j in large} if fits else {}
-    told = {j: reason for j, r in alone.items() if (reason := r.reason(residual[j])) is not None}
+    some = [j for j, name in joints if residual[j] > LARGE_RESIDUAL and name not in known]
+    large = [j for j in some if residual[j] > NOTEWORTHY]
+    alone = {j: _Remainder(robot, samples, system, value, j) for j in some} if fits else {}
+    spans = {j: r.span(residual[j]) for j, r in alone.items() if j not in jumps}
+    reasons = {j: spans.get(j) or r.reason(residual[j]) for j, r in alone.items()}
+    told = {j: reason for j, reason in reasons.items() if reason is not None}
     told |= {j: jump for j, jump in jumps.items() if j not in told or _left(jump) < _left(told[j])}
     for j, reason in told.items():
         if 'other' in reason.values:
             told[j] = with_ratios(robot, samples, system, reason)
-    spoilt = [j for j, r in alone.items() if j not in told and r.is_spoilt]
-    found = [jump for j, jump in jumps.items() if j not in large]
+    spoilt = [j for j in large if fits and j not in told and alone[j].is_spoilt]
+    found = [told[j] for j in told if j not in large]
     for j in large:
         # What is wrong with one joint spoils the fit of others, which share parameters. That it
         # hardly moves is told: at rest dry friction takes any value.
@@ -158,20 +173,31 @@ class _Remainder:
 
     def __init__(self, robot: Robot, samples: Samples, system: Rows, value: Array, joint: int):
         self._robot, self._samples, self._system, self._joint = robot, samples, system, joint
-        W, y = system.rows(joint)
+        W, self._y = system.rows(joint)
         self._used, self._predicted = system.valid[joint], system.W[joint] @ value
-        error = y - self._predicted[self._used]
-        self._W = W = W[:, np.abs(W).max(axis=0, initial=0.0) > 0.0]
-        enough = len(y) >= MIN_ROWS * W.shape[1]
-        self._own = own = project_out(W, ROUNDING)(error) if enough else error
-        # Relative residual of the joint alone, and whether that is far less.
-        self.size = float(np.linalg.norm(own) / max(float(np.linalg.norm(y)), 1e-300))
-        self.is_spoilt = bool(own @ own < MAX_OWN_SHARE * (error @ error))
+        self._error = self._y - self._predicted[self._used]
+        self._W = W[:, np.abs(W).max(axis=0, initial=0.0) > 0.0]
+
+    @cached_property
+    def _own(self) -> Array:
+        enough = len(self._y) >= MIN_ROWS * self._W.shape[1]
+        return project_out(self._W, ROUNDING)(self._error) if enough else self._error
+
+    @property
+    def size(self) -> float:
+        """Relative residual of the joint alone."""
+        return rms(self._own) / max(rms(self._y), 1e-300)
+
+    @property
+    def is_spoilt(self) -> bool:
+        """Whether that is far less than what the fit of all joints leaves."""
+        return rms(self._own) ** 2 < MAX_OWN_SHARE * rms(self._error) ** 2
 
     def reason(self, residual: float) -> Finding | None:
         """Return what would explain most of what is left, None where it looks like noise."""
         samples, used, j = self._samples, self._used, self._joint
-        if self.size < MIN_OWN or samples.moving[samples.valid[:, j], j].mean() < MIN_MOVING:
+        stands = samples.moving[samples.valid[:, j], j].mean() < MIN_MOVING
+        if stands or residual <= NOTEWORTHY or self.size < MIN_OWN:
             return None
         joints = [self._robot.joints[j]]
         shares = [
@@ -195,8 +221,28 @@ class _Remainder:
         error[used] = self._own
         if self.size < WITHOUT_REASON or not _is_structured(error, self._predicted, self._system):
             return None
-        span = _span(self._system.time[used], self._own)
-        return finding('unexplained_motion', joints, residual=residual, **span)
+        return finding('unexplained_motion', joints, residual=residual)
+
+    def span(self, residual: float) -> Finding | None:
+        """Return the short time that the residual comes from, None where there is none."""
+        W, y, error, dq = self._W, self._y, self._error, self._system.dq
+        time, inside = self._system.time[self._used], np.zeros(len(y), dtype=bool)
+        start, stop = 0.0, 0.0
+        for part in OF_SPAN:
+            start, stop = _densest(time, error, part)
+            inside = (time >= start) & (time <= stop)
+            short = stop - start < SHORT_SPAN * (time[-1] - time[0])
+            if not short or dq is None or (~inside).sum() < MIN_ROWS * W.shape[1]:
+                return None
+            error = y - W @ scaled_least_squares(W[~inside], y[~inside], ROUNDING)
+        assert dq is not None
+        speed, after = dq[self._used, self._joint], rms(error[~inside]) / rms(y[~inside])
+        slow = rms(speed[~inside]) < SLOW * rms(speed[inside])
+        if slow or LEAST_OF_SPAN * after > self.size:
+            return None
+        values = {'residual': residual, 'part': OF_SPAN[-1], 'start': start, 'stop': stop}
+        values |= {'before': self.size, 'after': after}
+        return finding('unexplained_span', [self._robot.joints[self._joint]], **values)
 
     def _explained(self, columns: Array) -> float:
         """Return the share that columns explain on parts that they were not fitted to."""
@@ -235,15 +281,13 @@ class _Remainder:
         yield 'unexplained_lag', np.gradient(predicted, step)[:, None], None
 
 
-def _span(time: Array, error: Array) -> dict[str, float]:
-    """Return the shortest time that holds most of a squared error, {} where it is not short."""
+def _densest(time: Array, error: Array, part: float) -> tuple[float, float]:
+    """Return start and end of the shortest time that holds a part of a squared error (N,)."""
     before = np.concatenate([[0.0], np.cumsum(error**2)]) / max(float(error @ error), 1e-300)
-    last = np.searchsorted(before, before[:-1] + OF_SPAN) - 1
+    last = np.searchsorted(before, before[:-1] + part) - 1
     length = time[np.minimum(last, len(time) - 1)] - time
     first = int(np.argmin(np.where(last < len(time), length, np.inf)))
-    if length[first] > SHORT_SPAN * (time[-1] - time[0]):
-        return {}
-    return {'part': OF_SPAN, 'start': float(time[first]), 'stop': float(time[last[first]])}
+    return float(time[first]), float(time[min(last[first], len(time) - 1)])
 
 
 def _is_structured(error: Array, predicted: Array, system: Rows) -> bool:
@@ -270,8 +314,6 @@ def with_ratios(robot: Robot, samples: Samples, system: Rows, found: Finding) ->
     r times its own. The ratios that leave least of both joints are judged on rows that were not
     fitted, and replaced by small whole numbers where these leave as much there.
     """
-    from scipy.optimize import minimize_scalar
-
     pair = [robot.joints.index(name) for name in (found.joints[0], found.values['other'])]
     names = [robot.joints[j] for j in sorted(pair)]
     neither = dataclasses.replace(found, values={**found.values, 'neither': ' and '.join(names)})
@@ -294,9 +336,7 @@ def with_ratios(robot: Robot, samples: Samples, system: Rows, found: Finding) ->
         return trials.fitted(Efforts.as_recorded(robot.n), possible=True)
 
     width = np.pi / DIRECTIONS
-    start = min(width * np.arange(DIRECTIONS), key=left)
-    bounds, options = (start - width, start + width), {'xatol': ACCURACY}
-    angle = minimize_scalar(left, bounds=bounds, method='bounded', options=options).x
+    angle, _ = refine(left, min(width * np.arange(DIRECTIONS), key=left), width, ACCURACY)
     ratios = np.array([np.cos(angle), np.sin(angle)])
     ratios = ratios / ratios[np.argmax(np.abs(ratios))]
 

@@ -1,6 +1,6 @@
 """Trials of remedies: what a model leaves with and without one, on rows that were not fitted."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import dataclasses
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -240,6 +240,17 @@ def compare(before: Array, after: Array, powers: Array, sigma: Array) -> Trial:
     shares = [float(np.sqrt(errors[:, joint].sum() / power)) for errors in (before, after)]
     gain = float(each.mean()) if len(each) else 0.0
     return Trial(joint, shares[0], shares[1], gain, error)
+
+
+def refine(
+    left: Callable[[float], float], start: float, step: float, accuracy: float
+) -> tuple[float, float]:
+    """Return where within a step of a start a function is least, and what it is there."""
+    from scipy.optimize import minimize_scalar
+
+    near, options = (start - step, start + step), {'xatol': accuracy}
+    found = minimize_scalar(left, bounds=near, method='bounded', options=options)
+    return float(found.x), float(found.fun)
 
 
 def possible_robots(robot: Robot, base: BaseParameters, rows: Rows) -> Array:

@@ -27,6 +27,9 @@ PASSES, CONVERGED = 10, 0.3
 # taken for a delay.
 OUTLIER_SIGMAS, OUTLIER_DELAY, OUTLIER_DELAY_ALL_ROWS = 4.0, 4e-3, 10e-3
 LONGEST_DELAY = 0.05  # [s]; more is no delay of a field bus, but a fault or an error of the model
+# By how much the squared error has to fall without a longer delay of one joint, and with clocks of
+# efforts and positions that run alike; these are compared where so much is left of the efforts.
+CLEAR, MUCH_LEFT = 4.0, 0.05
 # How long efforts are behind the positions [s], by joint; those that are not named are not.
 Delays = Mapping[str, float]
 # A delay is removed when it is this many times its σ, and this share of the time between samples.
@@ -53,6 +56,7 @@ class DelayEstimate:
     common_sigma: float
     outlier: Mask  # (n,) whether a joint does not
     rows: Mask  # (n, K) the decimated rows that tell
+    residual: Array  # (n,) relative residuals in these with the delays
 
 
 def estimate_delays(samples: Samples, system: Rows, all_rows: bool = False) -> DelayEstimate:
@@ -64,27 +68,58 @@ def estimate_delays(samples: Samples, system: Rows, all_rows: bool = False) -> D
     All rows, near standstill too, are less exact, but where friction is most of a joint's torque
     only they show its delay.
     """
-    total = np.zeros(len(system.joints))
     if not all_rows:
         system = dataclasses.replace(system, valid=_away_from_reversals(samples))
-    for _ in range(PASSES):
-        step, sigma = _fit_delays(system)
-        total = total + step
-        if all_rows or np.all(np.abs(step) < CONVERGED * sigma):
-            break
-        system = _advance(samples, system, total)[1]
+    each = np.eye(len(system.joints))[:, :, None]
+    total, sigma, residual = _converge(samples, system, each, 1 if all_rows else PASSES)
     threshold = OUTLIER_DELAY_ALL_ROWS if all_rows else OUTLIER_DELAY
-    return DelayEstimate(total, sigma, *_reject_outliers(total, sigma, threshold), system.valid)
+    agreed = _reject_outliers(total, sigma, threshold)
+    return DelayEstimate(total, sigma, *agreed, system.valid, residual)
+
+
+def _converge(
+    samples: Samples, system: Rows, courses: Array, passes: int = PASSES
+) -> tuple[Array, Array, Array]:
+    """
+    Fit delays of the efforts along courses (k, n, N) of time; one that is constant has N = 1.
+
+    Returns the delays and their standard deviation (k,) [s], and relative residuals (n,).
+    """
+    total, keep = np.zeros(len(courses)), samples.decimation
+    for _ in range(passes):
+        step, sigma, residual = _fit_delays(system, courses[:, :, ::keep])
+        total = total + step
+        if np.all(np.abs(step) < CONVERGED * sigma):
+            break
+        system = _advance(samples, system, np.tensordot(total, courses, 1))[1]
+    return total, sigma, residual
+
+
+def _clock_warnings(samples: Samples, system: Rows, held: float) -> list[Finding]:
+    """Tell that the efforts get later and later, where that explains nearly all that is left."""
+    time, away = samples.time, dataclasses.replace(system, valid=_away_from_reversals(samples))
+    length = float(time[-1] - time[0])
+    course = np.stack([np.ones(len(time)), 2.0 * (time - time[0]) / length - 1.0])
+    courses = np.repeat(course[:, None], len(system.joints), axis=1)
+    (common, late), (_, sigma), _ = _converge(samples, away, courses)
+    alike = _advance(samples, system, np.tensordot((common, late), courses, 1))[1]
+    before, after = (_block_errors(each, system.valid) for each in (system, alike))
+    if abs(late) < SIGNIFICANT_SIGMAS * sigma or CLEAR * after.sum() > before.sum():
+        return []
+    first, last = held + common - late, held + common + late
+    sums = {'before': before, 'after': after}
+    left = {name: np.sqrt(np.median(x.sum(axis=0))) for name, x in sums.items()}
+    return [finding('clocks_differ', first=first, last=last, share=2.0 * late / length, **left)]
 
 
 def advance(time: Array, values: Array, delay: Array) -> Array:
-    """Return signals (N, n) earlier by delays (n,) [s]."""
+    """Return signals (N, n) earlier by delays (n,) or (n, N) [s]."""
     columns = zip(values.T, delay, strict=True)
     return np.column_stack([np.interp(time + d, time, column) for column, d in columns])
 
 
 def _advance(samples: Samples, system: Rows, delay: Array) -> tuple[Samples, Rows]:
-    """Return both without delays (n,) of the torques; only these move, W stays as it is."""
+    """Return both without delays of the torques, see `advance`; W stays as it is."""
     samples = dataclasses.replace(samples, tau=advance(samples.time, samples.tau, delay))
     return samples, dataclasses.replace(system, Y=decimate(samples.tau.T, samples.decimation))
 
@@ -101,25 +136,25 @@ def _away_from_reversals(samples: Samples) -> Mask:
     return np.asarray(samples.valid[::keep].T)
 
 
-def _fit_delays(system: Rows) -> tuple[Array, Array]:
-    """Return the delay of each joint and its standard deviation (n,) [s]."""
-    n, b = len(system.joints), len(system.names)
-    delay, sigma = np.zeros(n), np.full(n, np.inf)
+def _fit_delays(system: Rows, courses: Array) -> tuple[Array, Array, Array]:
+    """Return delays along courses (k, n, K) with their σ (k,) [s], and relative residuals (n,)."""
+    b, count = len(system.names), len(courses)
+    delay, sigma = np.zeros(count), np.full(count, np.inf)
     # A link behind a spring has no effort of its own.
-    driven = np.flatnonzero((system.Y != 0.0).any(axis=1) & (system.equations > 0))
-    W = np.zeros((*system.W.shape[:2], b + len(driven)))
-    W[:, :, :b] = system.W
-    names = (*system.names, *(f'delay{j + 1}' for j in driven))
-    units = (*system.units, *('ms' for _ in driven))
+    driven = (system.Y != 0.0).any(axis=1) & (system.equations > 0)
+    used = np.flatnonzero((courses != 0.0).any(axis=2) @ driven)
+    names = (*system.names, *(f'delay{k + 1}' for k in used))
+    units = (*system.units, *('ms' for _ in used))
     try:
         rate = np.gradient(system.predict(weighted_values(system)), system.time, axis=1)
         # The scale of a column is that of its parameter's unit: a millisecond.
-        W[driven, :, b + np.arange(len(driven))] = -1e-3 * rate[driven]
+        columns = -1e-3 * (driven[:, None] * rate) * courses[used]
+        W = np.concatenate([system.W, np.moveaxis(columns, 0, -1)], axis=2)
         found = fit(dataclasses.replace(system, names=names, units=units, W=W, Z=None))
     except RankDeficientError:
-        return delay, sigma
-    delay[driven], sigma[driven] = 1e-3 * found.value[b:], 1e-3 * found.sigma[b:]
-    return delay, sigma
+        return delay, sigma, np.zeros(len(system.joints))
+    delay[used], sigma[used] = 1e-3 * found.value[b:], 1e-3 * found.sigma[b:]
+    return delay, sigma, found.residual
 
 
 def _reject_outliers(delay: Array, sigma: Array, threshold: float) -> tuple[float, float, Mask]:
@@ -137,8 +172,7 @@ def _reject_outliers(delay: Array, sigma: Array, threshold: float) -> tuple[floa
         apart[np.argmax(deviation)] = True
     total = max(float(weight.sum()), 1e-300)
     common = float(weight @ delay) / total
-    # What is later than any delay is none; it only must not move the mean of the others.
-    return common, total**-0.5, apart & (np.abs(delay - common) <= LONGEST_DELAY)
+    return common, total**-0.5, apart
 
 
 def prepare_without_delay(
@@ -186,36 +220,43 @@ def _without_confirmed_delays(
 ) -> tuple[Samples, Rows, Delays, list[Finding]]:
     """Remove delays beyond those `held` [s] without which the torques are explained better."""
     joints, notes = system.joints, [finding('efforts_held', delay=held)] if held else []
-    found, rough = (estimate_delays(samples, system, all_rows) for all_rows in (False, True))
+    found = estimate_delays(samples, system)
+    differ = np.median(found.residual) > MUCH_LEFT and _clock_warnings(samples, system, held)
+    if differ:
+        return samples, system, dict.fromkeys(joints, held) if held else {}, [*notes, *differ]
+    rough = estimate_delays(samples, system, all_rows=True)
     total = {'delay': held + found.common, 'sigma': found.common_sigma}
     common, suspected = np.full(len(joints), found.common), []
     # Delays (n,), NaN of joints that are not concerned, that of most joints first; what is noted
-    # where they are confirmed, whether they can be removed, and the rows that show them.
+    # where they are confirmed, whether they can be removed, the rows that show them, and by how
+    # much the squared error has to fall.
     if is_significant(found.common, found.common_sigma, samples.rate):
-        suspected.append((common, finding('delay_removed', **total), True, found.rows))
+        suspected.append((common, finding('delay_removed', **total), True, found.rows, 1.0))
     elif abs(found.common) > max(SIGNIFICANT_SIGMAS * found.common_sigma, LONGEST_DELAY):
-        suspected.append((common, finding('delay_too_long', **total), False, found.rows))
+        suspected.append((common, finding('delay_too_long', **total), False, found.rows, 1.0))
     for j, joint in enumerate(joints):
         here = found if found.outlier[j] else rough
-        if here.outlier[j]:
+        apart = abs(here.delay[j] - here.common)
+        # With all rows, what is later than any delay is none.
+        if here.outlier[j] and (here is found or apart <= LONGEST_DELAY):
             sigma = float(np.hypot(here.sigma[j], here.common_sigma))
-            apart = abs(here.delay[j] - here.common)
             removable = here is found and apart > SIGNIFICANT_SIGMAS * sigma
             name = 'joint_delay_removed' if removable else 'joint_delay'
             own = {'delay': held + here.delay[j], 'sigma': here.sigma[j]}
             note = finding(name, [joint], **own, common=held + here.common)
             alone = np.where(np.arange(len(joints)) == j, here.delay[j], np.nan)
             # So long a delay shows in the sign of the friction where the joint turns round.
-            suspected.append((alone, note, removable, system.valid))
+            least = 1.0 if apart <= LONGEST_DELAY else CLEAR
+            suspected.append((alone, note, removable, system.valid, least))
     delays = np.zeros(len(joints))
-    for each, note, removable, rows in suspected:
+    for each, note, removable, rows, least in suspected:
         concerned = ~np.isnan(each)
         trial = np.where(concerned, each, delays)
         before, after = (
             _block_errors(_advance(samples, system, d)[1], rows)[:, concerned]
             for d in (delays, trial)
         )
-        if _is_less(after, before):
+        if _is_less(after, before) and least * after.sum() <= before.sum():
             notes.append(note)
             delays = trial if removable else delays
     if not delays.any():

@@ -13,8 +13,8 @@ from .recording import Recording
 
 MAX_INVALID_SHARE = 0.2  # of samples, beyond which a fault is the sensor's or the driver's
 # A spike goes and comes back by so many times the 99th percentile of the other steps, which real
-# motions exceed by little; so many samples may be spikes.
-SPIKE_FACTOR, SPIKE_PERCENTILE, MAX_SPIKES = 10.0, 99.0, 0.05
+# motions exceed by little; so many samples may be spikes, and so many lie in a row.
+SPIKE_FACTOR, SPIKE_PERCENTILE, MAX_SPIKES, SPIKE_RUN = 10.0, 99.0, 0.05, 3
 JUMP_FACTOR = 5.0  # usual steps by which a hung driver goes on; a joint starts smoothly
 WRAP_TOLERANCE = 1.0  # off 2π of a turn: the most a joint moves between samples [rad]
 # An effort is clipped when so large a share of samples is its very extreme, and so many times more
@@ -116,16 +116,34 @@ def _jumps(recording: Recording, kept: Mask, max_gap: float) -> list[Finding]:
 
 
 def find_spikes(values: Array) -> Mask:
+    """Find samples (N,) that lie alone or in short runs, far from both sides on the same side."""
+    found, size = np.zeros(values.size, dtype=bool), np.abs(np.diff(values))
+    if _is_usual(size.max(initial=0.0), size):
+        return found
+    for every in (1, SPIKE_RUN):  # in one sample of so many, a run lies alone
+        for first in range(every):
+            found[first::every] |= _alone(values[first::every])
+    return found
+
+
+def _is_usual(largest: float, size: Array) -> bool:
+    """
+    Tell that as many steps as are to be usual are not far smaller than the largest of some.
+
+    Most columns then need no percentile, which takes far longer.
+    """
+    enough = 2.0 * MAX_SPIKES * size.size + 2.0
+    return bool(np.count_nonzero(size >= largest / SPIKE_FACTOR) >= enough)
+
+
+def _alone(values: Array) -> Mask:
     """Find samples (N,) that lie alone, far from both neighbours on the same side."""
     found, step = np.zeros(values.size, dtype=bool), np.diff(values)
     size = np.abs(step)
     # How far each sample lies from the nearer neighbour, where both are on the same side.
     turns = np.signbit(step[:-1]) != np.signbit(step[1:])
     alone = np.where(turns, np.minimum(size[:-1], size[1:]), 0.0)
-    # Where so many steps are as large as the percentile would have to be, none is a spike: most
-    # columns need no percentile, which takes far longer.
-    enough = 2.0 * MAX_SPIKES * size.size + 2.0
-    if np.count_nonzero(size >= alone.max(initial=0.0) / SPIKE_FACTOR) >= enough:
+    if _is_usual(alone.max(initial=0.0), size):
         return found
     # Steps to and from what lies alone are no usual ones; of several in a row, each is.
     far = alone > SPIKE_FACTOR * np.quantile(size, 1.0 - 2.0 * MAX_SPIKES)

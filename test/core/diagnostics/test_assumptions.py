@@ -8,7 +8,7 @@ import pytest
 from robotid_ros.core.diagnostics.advice import GRAVITY
 from robotid_ros.core.diagnostics.assumptions import data_warnings
 from robotid_ros.core.diagnostics.plausibility import scale_warnings
-from robotid_ros.core.findings import NAMES, render, select
+from robotid_ros.core.findings import CODES, NAMES, render, select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import inverse_dynamics
 from robotid_ros.core.model.base_parameters import base_parameters
@@ -231,10 +231,43 @@ def test_a_contact_is_told_with_its_time_and_how_to_leave_it_out(parts, warnings
     assert warnings(q, tau) == []
     pushed = (TIME > 12.0) & (TIME < 14.0)
     tau[pushed, 0] += 3.0 * tau[:, 0].std() * np.sin(np.pi * (TIME[pushed] - 12.0) / 2.0)
-    (found,) = select(warnings(q, tau), 'unexplained_motion')
+    (found,) = select(warnings(q, tau), 'unexplained_span')
     assert found.joints == ('j1',)
     assert 12.0 < found.values['start'] < 12.6 and 13.4 < found.values['stop'] < 14.0
-    assert f'--from {found.values["stop"]:.1f}. Check effort sensor' in render(found)
+    assert found.values['after'] < 0.25 * found.values['before']
+    assert f'--from {found.values["stop"]:.2f} (tried' in render(found)
+
+
+def stops(parts, j=1):
+    """Return q and τ of a motion whose joint j is recorded at one place from the middle on."""
+    q, _, rigid, friction = parts
+    still, late = q.copy(), TIME >= TIME[-1] / 2.0
+    still[late, j] = q[late][0, j]
+    return still, rigid + friction, late
+
+
+@pytest.mark.parametrize('held', [False, True])
+def test_a_position_that_freezes_or_is_held_is_told_with_its_time(parts, warnings, held):
+    q, tau, late = stops(parts)
+    if held:
+        tau[late, 1] = 0.0
+    (found,) = warnings(q, tau)
+    assert CODES[found.code].name == 'standstill_contradicted' and found.joints == ('j2',)
+    assert found.values['start'] == pytest.approx(TIME[-1] / 2.0, abs=0.3)
+    text = render(found)
+    assert f'--to {found.values["start"]:.1f}' in text and '--from' not in text
+
+
+def test_a_joint_that_stands_still_is_not_told_whatever_its_friction(
+    parts, robot, truth, warnings
+):
+    q, _, late = stops(parts)
+    q[:, 1] = np.convolve(np.pad(q[:, 1], 100, 'edge'), np.hanning(201) / 100.0, 'valid')
+    dq, ddq = (np.gradient(x, TIME, axis=0) for x in (q, np.gradient(q, TIME, axis=0)))
+    tau = inverse_dynamics(robot, truth, q, dq, ddq)
+    assert warnings(q, tau) == []
+    tau[late & (np.abs(dq[:, 1]) < 1e-6), 1] += 1.2 * truth[robot.column('Fc2')]
+    assert select(warnings(q, tau), 'standstill_contradicted', 'unexplained_span') == []
 
 
 @pytest.mark.parametrize(('step', 'name'), [(6e-3, 'unexplained_steps'), (1e-5, None)])

@@ -336,6 +336,9 @@ def test_faults_one_by_one():
     spiked, chatter = wave.copy(), wave.copy()
     spiked[50::60] = 9999.0
     assert np.flatnonzero(find_spikes(spiked)).tolist() == list(range(50, 6000, 60))
+    in_runs, rows = wave.copy(), [100, 101, 900, 901, 902, 2001]
+    in_runs[rows] += 5.0
+    assert np.flatnonzero(find_spikes(in_runs)).tolist() == rows
     chatter[3000:3200:2] += 1.0
     assert not find_spikes(chatter).any()
     turn = np.linspace(0.0, 20.0, 500)[:, None]
