@@ -138,7 +138,7 @@ def residual_warnings(
         residual = np.where(stands, error / np.maximum(size, 1e-300), residual)
     hardly = samples.moving.mean(axis=0) < HARDLY_MOVED
     joints = enumerate(robot.joints)
-    some = [j for j, name in joints if residual[j] > LARGE_RESIDUAL and name not in known]
+    some = [j for j, name in joints if residual[j] > MIN_OWN and name not in known]
     large = [j for j in some if residual[j] > NOTEWORTHY]
     alone = {j: _Remainder(robot, samples, system, value, j) for j in some} if fits else {}
     spans = {j: r.span(residual[j]) for j, r in alone.items() if j not in jumps}
@@ -238,7 +238,7 @@ class _Remainder:
         assert dq is not None
         speed, after = dq[self._used, self._joint], rms(error[~inside]) / rms(y[~inside])
         slow = rms(speed[~inside]) < SLOW * rms(speed[inside])
-        if slow or LEAST_OF_SPAN * after > self.size:
+        if slow or self.size < max(MIN_OWN, LEAST_OF_SPAN * after):
             return None
         values = {'residual': residual, 'part': OF_SPAN[-1], 'start': start, 'stop': stop}
         values |= {'before': self.size, 'after': after}
