@@ -44,7 +44,7 @@ from robotid_ros.nodes.common.messages import trajectory_message, values_of
 from robotid_ros.nodes.common.runtime import LATCHED
 from robotid_ros.nodes.common.verified_model import load_model
 from robotid_ros.nodes.common.waiting import result_of, wait_until
-from robotid_ros.nodes.demo.demo import Client
+from robotid_ros.nodes.demo.demo import RelayClient
 from robotid_ros.nodes.demo.node_processes import claim_domain, NodeProcesses, release_domain
 
 sys.path.insert(0, str(ROOT / 'test' / 'tools'))
@@ -119,7 +119,7 @@ class Cell:
         )
         self.client = SessionClient(self._domain)
         node = self.client.node
-        relay = Client(node, robot, DIRECT)
+        relay = RelayClient(node, robot, DIRECT)
         self.set = functools.partial(relay.set, 'feedforward')
         self._actions = {
             name: ActionClient(node, FollowJointTrajectory, f'{name}/follow_joint_trajectory')

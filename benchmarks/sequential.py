@@ -31,7 +31,7 @@ import numpy as np
 from robotid_ros.core.excitation.design import next_motion
 from robotid_ros.core.excitation.settings import Until
 from robotid_ros.core.excitation.trajectory import Trajectory
-from robotid_ros.core.excitation.working_motion import STANDSTILL, working_motion
+from robotid_ros.core.excitation.working_motion import SLOWEST, working_motion
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, inverse_dynamics, regressor, Robot, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
@@ -175,7 +175,7 @@ def actual_error(robot: Robot, log: Recording, found: np.ndarray, true: np.ndarr
     reached = log.position.min(axis=0), log.position.max(axis=0), speed
     q, dq, ddq, _ = working_motion(robot, *reached)
     W = regressor(robot, q, dq, ddq, columns=base_parameters(robot).columns)
-    moving = np.abs(dq.T) > STANDSTILL
+    moving = np.abs(dq.T) > SLOWEST
     error, effort = (np.where(moving, W @ x, 0.0) for x in (found - true, true))
     return float(np.max(np.linalg.norm(error, axis=1) / np.linalg.norm(effort, axis=1)))
 

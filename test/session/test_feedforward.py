@@ -28,7 +28,7 @@ from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.files.export.payload import RELAY
 from robotid_ros.nodes.common.messages import duration_message, to_nanoseconds, to_time, values_of
 from robotid_ros.nodes.common.waiting import result_of
-from robotid_ros.nodes.demo.demo import Client, ROBOT, tool_link, work
+from robotid_ros.nodes.demo.demo import RelayClient, ROBOT, tool_link, work
 from robotid_ros.nodes.identification.payload_setting import restore_payload, set_payload
 
 from .conftest import Session
@@ -164,7 +164,7 @@ def test_a_body_that_is_picked_up_shows_until_it_is_set(
         feedforward={'feedforward.results': str(identified)},
     )
     session.robot.wait()
-    client = Client(session.client.node, robot, '/arm_controller')
+    client = RelayClient(session.client.node, robot, '/arm_controller')
     client.wait_ready()
     for _ in range(4):  # again where other processes delayed this one
         client.set(ROBOT, payload__mass=0.0)

@@ -15,7 +15,7 @@ MOVES, INSTANTS, SEED = 100, 6, 0
 PEAK = (0.1, 0.6)
 ACCELERATION_TIME = 0.5  # rest to full speed where there is no acceleration limit [s]
 HALF_TURN = math.pi  # largest distance from the middle of the range: gravity repeats [rad]
-STANDSTILL = 0.01  # slower, friction has no model [rad/s or m/s]
+SLOWEST = 0.01  # slower, friction has no model [rad/s or m/s]
 # The effort on other motions is at least this share of the recorded one: where parameters are
 # uncertain, what they predict says little.
 LEAST_EFFORT = 0.5
@@ -78,7 +78,7 @@ def working_errors(
     from ..model.dynamics import regressor  # thresholds are read without dynamics
 
     q, dq, ddq, unlimited = working_motion(robot, *reached)
-    W, moving = regressor(robot, q, dq, ddq, columns=base.columns), np.abs(dq) > STANDSTILL
+    W, moving = regressor(robot, q, dq, ddq, columns=base.columns), np.abs(dq) > SLOWEST
 
     def mean(squares: Array) -> Array:
         return np.sum(squares, axis=0, where=moving) / np.maximum(moving.sum(axis=0), 1)

@@ -32,7 +32,7 @@ class BodyFrame(NamedTuple):
 
 
 def body_frame(robot: Robot, name: str = '') -> BodyFrame:
-    """Find a frame that moves with a joint, the last one without a name, or raise an error."""
+    """Find a frame that moves with a joint, without a name that of the last joint, or raise."""
     model, frames, last = robot.model, list(robot.model.frames), robot.links[-1]
     number = tool_frame(model, name) if name else model.getFrameId(last, pin.FrameType.JOINT)
     frame = frames[number]

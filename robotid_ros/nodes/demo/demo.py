@@ -57,7 +57,7 @@ class AtWork(NamedTuple):
     rms: Array
 
 
-class Client:
+class RelayClient:
     """A client of the node `feedforward` in front of the simulated robot; `node` spins."""
 
     def __init__(self, node: Node, robot: Robot, controller: str):
@@ -281,7 +281,7 @@ class Demo(contextlib.ExitStack):
                     wait(verified, VERIFICATIONS[service])
                 if self._verifications:
                     show(WORKING_STAGE, 'the model at work, through the node feedforward')
-                    relay = Client(node, robot, settings.controller)
+                    relay = RelayClient(node, robot, settings.controller)
                     relay.wait_ready()
                     self.at_work = work(relay, robot, carries=carries)
             except RobotIdError as error:

@@ -71,7 +71,7 @@ class MotionClock:
         return self._end or self._latest_ns + round(left / max(self._factor, MIN_SPEED))
 
     @property
-    def speed(self) -> dict[str, float]:
+    def speed_scaling(self) -> dict[str, float]:
         """Mean, lowest and highest share of the designed speed; nothing while all are 1."""
         low, high = self._lowest, self._highest
         if low == high == 1.0:
@@ -129,13 +129,16 @@ class MotionClock:
 
 def course_of(clocks: Sequence[MotionClock]) -> dict[str, float]:
     """Return `speed` of all motions of a phase, none while it is 1; `rests` of several [s]."""
-    course = dict(clocks[0].speed)
+    course = dict(clocks[0].speed_scaling)
     if len(clocks) == 1:
         return course
-    if any(clock.speed for clock in clocks):
+    if any(clock.speed_scaling for clock in clocks):
         durations = np.array([clock.duration for clock in clocks])
         mean, low, high = np.array(
-            [[c.speed.get(f'speed{of}', 1.0) for c in clocks] for of in ('', '_min', '_max')]
+            [
+                [c.speed_scaling.get(f'speed{of}', 1.0) for c in clocks]
+                for of in ('', '_min', '_max')
+            ]
         )
         mean, low, high = durations.sum() / (durations / mean).sum(), low.min(), high.max()
         values = min(max(mean, low), high), low, high

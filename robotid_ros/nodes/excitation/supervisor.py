@@ -392,7 +392,7 @@ class Supervisor:
                 self._check_same_controller()
                 raise
             if left and clock.start is not None and clock.elapsed >= left[0].due:
-                if clock.speed or not clock.exact:
+                if clock.speed_scaling or not clock.exact:
                     raise RobotStateError(UNEVEN)
                 stamp = clock.start + round(left[0].begin * 1e9)
                 goal = self._send(left.pop(0).points, stamp, look)

@@ -287,7 +287,7 @@ class VerificationSession(Session):
         self.keep_messages()
         clock = self.run(points, GoalPhase(State.VERIFYING, what))
         self.publish_standing(State.VERIFYING, 1.0)
-        rest = round(REST * 1e9 / clock.speed.get('speed', 1.0))
+        rest = round(REST * 1e9 / clock.speed_scaling.get('speed', 1.0))
         start, stop = clock.known_start + rest, clock.end - rest
         return motion_log.MotionLog(self.context.robot.joints, *self.kept_messages, start, stop)
 

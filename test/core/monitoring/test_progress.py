@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.excitation.settings import Until
-from robotid_ros.core.excitation.working_motion import STANDSTILL, working_motion
+from robotid_ros.core.excitation.working_motion import SLOWEST, working_motion
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import regressor
 from robotid_ros.core.model.base_parameters import base_parameters
@@ -56,7 +56,7 @@ def test_the_error_is_that_of_the_verdict_and_of_the_truth(robot, truth, record)
     true = base.of(truth)
     q, dq, ddq, _ = working_motion(robot, *3 * [np.ones(3)])
     W = regressor(robot, q, dq, ddq, columns=base.columns)
-    moving = np.abs(dq.T) > STANDSTILL
+    moving = np.abs(dq.T) > SLOWEST
     effort = np.linalg.norm(np.where(moving, W @ true, 0.0), axis=1)
     for seed in range(6):
         own = record(seed=seed, duration=20.0, noise=0.05)
