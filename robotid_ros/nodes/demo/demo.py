@@ -119,7 +119,7 @@ def tool_link(robot: Robot) -> str:
     return str([f.name for f in bodies if f.type == pin.FrameType.BODY][-1])
 
 
-def work(client: Client, robot: Robot, *, carries: bool) -> AtWork:
+def work(client: RelayClient, robot: Robot, *, carries: bool) -> AtWork:
     """Run a motion without and with efforts, then with another body, unknown and known."""
     held = client.held()
     most = np.where(robot.prismatic, TRAVEL_PRISMATIC, TRAVEL)
