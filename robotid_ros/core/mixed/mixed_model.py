@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 import dataclasses
 
 import numpy as np
@@ -122,20 +122,27 @@ class MixedModel:
         return dataclasses.replace(system, penalty=penalty)
 
 
-def plain_errors(parts: Sequence[Part], judged: Sequence[Part]) -> Array:
+def plain_errors_on(judged: Sequence[Part]) -> Callable[[Sequence[Part]], Array]:
     """
-    Return the squared errors (F,) of plain friction, fitted to parts, on folds of others.
+    Return what gives the squared errors (F,) of plain friction, fitted to parts, on these folds.
 
     Empty where a short log has other folds in the one than in the other.
     """
     length, weights, _ = _scales(judged)
-    none = [np.zeros((*part.system.Y.shape, 0)) for part in parts]
-    others = [np.zeros((*part.system.Y.shape, 0)) for part in judged]
-    size = np.append(length, 1.0)
-    train, test = _grams(parts, none).over(size), _grams(judged, others).over(size)
-    if len(train.folds) != len(test.folds):
-        return np.zeros(0)
-    return total(_plain_errors(train, test, weights, len(length)))
+
+    def grams(parts: Sequence[Part]) -> Grams:
+        none = [np.zeros((*part.system.Y.shape, 0)) for part in parts]
+        return _grams(parts, none).over(np.append(length, 1.0))
+
+    test = grams(judged)
+
+    def errors(parts: Sequence[Part]) -> Array:
+        train = test if parts is judged else grams(parts)
+        if len(train.folds) != len(test.folds):
+            return np.zeros(0)
+        return total(_plain_errors(train, test, weights, len(length)))
+
+    return errors
 
 
 def _plain_errors(train: Grams, test: Grams, weights: Array, b: int) -> Array:

@@ -11,7 +11,7 @@ from ...exceptions import RobotIdError, StandstillError
 from ..findings import Finding, finding
 from ..identification_settings import IdentificationSettings
 from ..mixed.columns import at_instants, Part
-from ..mixed.mixed_model import choose, MixedModel, plain_errors
+from ..mixed.mixed_model import choose, MixedModel, plain_errors_on
 from ..mixed.variances import gains_clearly
 from ..model.base_parameters import base_parameters
 from ..model.robot import ElasticRobot, Robot
@@ -140,10 +140,11 @@ def choose_filters(
     if signals.cutoff:
         tried = [(signals.cutoff, signals.band)]
     best, parts = tried[0], observed(prompt, *tried[0])
-    least = plain_errors(parts, judged)
+    errors_of = plain_errors_on(judged)
+    least = errors_of(parts)
     for pair in tried[1:]:
         others = observed(prompt, *pair)
-        errors = plain_errors(others, judged)
+        errors = errors_of(others)
         if len(errors) and (not len(least) or gains_clearly(errors, least)):
             best, parts, least = pair, others, errors
     return prompt, parts, dataclasses.replace(signals, cutoff=best[0], band=best[1]), notes
@@ -184,7 +185,7 @@ def choose_gravity(
 
     # With plain friction, too, which is quick to tell: springs may stand in for gravity.
     others = observed(parts)
-    if not gains_clearly(plain_errors(others, others), plain_errors(parts, parts)):
+    if not gains_clearly(plain_errors_on(others)(others), plain_errors_on(parts)(parts)):
         return model, ()
     other = choose(others, observed(instants), lighter, base, rows)
     with_gravity, without = model.shrinkage.residual, other.shrinkage.residual

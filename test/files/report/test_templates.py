@@ -2,7 +2,9 @@
 
 from pathlib import Path
 import re
+import sys
 
+from jinja2 import Environment
 import pytest
 
 import robotid_ros
@@ -47,3 +49,22 @@ def test_numbers_that_are_none_are_a_dash():
     assert number(1.5, '.2f', ' N') == '1.50 N' and number(None, '.2f', ' N') == '—'
     assert percent(0.0123) == '1.23 %' and percent(None) == '—'
     assert residual_class(float('nan')) == ''
+
+
+@pytest.mark.parametrize('writes', [True, False])
+def test_a_template_is_compiled_once_for_all_processes(tmp_path, monkeypatch, writes):
+    """A changed one is compiled anew; Python that keeps no bytecode keeps none of templates."""
+    monkeypatch.setattr(sys, 'dont_write_bytecode', not writes)
+    compiled, compile_template = [], Environment.compile
+    monkeypatch.setattr(
+        Environment,
+        'compile',
+        lambda self, source, *rest: (
+            compiled.append(source) or compile_template(self, source, *rest)
+        ),
+    )
+    for text in ('one', 'one', 'other'):
+        (tmp_path / 'page.html').write_text(text)
+        assert text_templates(tmp_path).get_template('page.html').render() == text
+    assert compiled == (['one', 'other'] if writes else ['one', 'one', 'other'])
+    assert len([*tmp_path.iterdir()]) == 1 + writes
