@@ -263,12 +263,10 @@ def test_a_newer_goal_takes_over_and_a_cancelled_one_ends(mover: Mover):
     allowed = (
         subprocess.run([sys.executable, '-c', ask], stderr=subprocess.DEVNULL).returncode == 0
     )
-    relay = session.process('feedforward').pid
-    assert not has_priority(relay)
+    # What passes a goal on, and watches a robot, must not wait behind those who compute.
+    assert has_priority(session.process('feedforward').pid) == allowed
     first = mover.send(START + 0.8, 4.0)
     session.robot.wait_moving(0.1)
-    # Whoever watches a robot must not wait behind those who compute.
-    assert has_priority(relay) == allowed
     second = mover.send(START, 3.0, start=START + 0.1)
     assert mover.result(first).status == GoalStatus.STATUS_ABORTED
     session.robot.wait_moving(0.05)
@@ -276,7 +274,6 @@ def test_a_newer_goal_takes_over_and_a_cancelled_one_ends(mover: Mover):
     executor.create_task(second.cancel_goal_async)
     assert mover.result(second).status == GoalStatus.STATUS_CANCELED
     assert session.robot.rest_after(session.robot.now) < 0.5
-    assert not has_priority(relay)
 
 
 def test_a_goal_that_begins_later_takes_its_time_until_then(mover: Mover):
@@ -292,6 +289,16 @@ def test_a_goal_that_begins_later_takes_its_time_until_then(mover: Mover):
     moved = np.array(session.robot.positions)[before:]
     np.testing.assert_allclose(moved[-1], START + 0.6, atol=0.02)
     assert 125.0 * np.abs(np.diff(moved, axis=0)).max() < 1.0
+
+
+def test_joints_in_another_order_and_a_single_point_lead_to_the_same_place(mover: Mover):
+    goal = mover.goal((START + 0.3)[::-1], 1.0, start=START[::-1], names=JOINTS[::-1])
+    assert mover.result(mover.begin(goal)).status == GoalStatus.STATUS_SUCCEEDED
+    np.testing.assert_allclose(mover.session.robot.positions[-1], START + 0.3, atol=0.02)
+    goal = mover.goal(START, 1.0, start=START + 0.3)
+    goal.trajectory.points = goal.trajectory.points[-1:]
+    assert mover.result(mover.begin(goal)).status == GoalStatus.STATUS_SUCCEEDED
+    np.testing.assert_allclose(mover.session.robot.positions[-1], START, atol=0.02)
 
 
 def test_of_many_goals_at_once_the_last_one_counts_and_each_ends(mover: Mover):
@@ -334,13 +341,30 @@ async def lose(self, taken):
         await accept(self, taken)
 ActionServer._execute_goal_request = lose
 """
+FAILS = """
+import os
+from rclpy.action.client import ClientGoalHandle
+ask = ClientGoalHandle.get_result_async
+def fail(self):
+    if self._action_client._node.get_name() == 'feedforward':
+        if not os.path.exists(os.environ['ACCEPTS']):
+            raise MemoryError('none is left')
+    return ask(self)
+ClientGoalHandle.get_result_async = fail
+"""
 
 
-def test_a_goal_that_is_not_accepted_is_cancelled(
-    config: Path, identified: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize('fault', [LOSES, FAILS])
+def test_a_goal_that_cannot_be_followed_is_cancelled(
+    fault: str, config: Path, identified: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """It was sent before that; rclpy gives it up where the middleware cannot send its answer."""
-    (tmp_path / 'sitecustomize.py').write_text(LOSES)
+    """
+    It was sent before that.
+
+    rclpy gives it up where the middleware cannot send its answer; else whatever has gone wrong is
+    the goal's result.
+    """
+    (tmp_path / 'sitecustomize.py').write_text(fault)
     monkeypatch.setenv('PYTHONPATH', str(tmp_path))
     monkeypatch.setenv('ACCEPTS', str(tmp_path / 'accepts'))
     with Session(config, tmp_path) as session:
@@ -353,11 +377,16 @@ def test_a_goal_that_is_not_accepted_is_cancelled(
         assert session.robot.rest_after(session.robot.now) < 0.5
         here = session.robot.positions[-1]
         assert np.abs(here - START).max() < 0.1
-        assert not result_of(sent, PATIENCE, 'the executor').done()
+        if fault == LOSES:
+            assert not result_of(sent, PATIENCE, 'the executor').done()
+        else:
+            handle = result_of(result_of(sent, PATIENCE, 'the executor'), PATIENCE, 'the relay')
+            ended = mover.result(handle)
+            assert (ended.status, ended.result.error_code) == (GoalStatus.STATUS_ABORTED, INVALID)
+            assert ended.result.error_string == 'MemoryError: none is left'
         (tmp_path / 'accepts').touch()
         ended = mover.move(START + 0.3, 1.0, start=here)
         assert ended.status == GoalStatus.STATUS_SUCCEEDED
-        assert not has_priority(session.process('feedforward').pid)
 
 
 @pytest.mark.parametrize('number', [signal.SIGKILL, signal.SIGSTOP, signal.SIGINT])

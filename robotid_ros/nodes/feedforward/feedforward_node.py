@@ -14,6 +14,7 @@ from functools import partial
 import os
 import threading
 import time
+import traceback
 from typing import Any
 import uuid
 
@@ -171,6 +172,7 @@ class FeedForward(ModelNode):
     def __init__(self, **options: Any):
         super().__init__('feedforward', **options)
         self._guardian: Guardian | None = None
+        self._server: EarlyServer | None = None
         # Goals that the controller has accepted, by the client's id; the last one runs, older ones
         # may end late.
         self._running: dict[bytes, Running] = {}
@@ -198,6 +200,8 @@ class FeedForward(ModelNode):
     def close(self) -> None:
         """Let the guardian cancel what still runs."""
         super().close()
+        if self._server is not None:
+            prefer_threads(False)
         guardian, self._guardian = self._guardian, None
         if guardian is not None:
             run_in_executor(self, guardian.close)  # which may be looking at it now
@@ -220,6 +224,8 @@ class FeedForward(ModelNode):
             handle_accepted_callback=self._on_accepted,
             cancel_callback=self._cancel,
         )
+        # Between goals, too: a goal must not wait for a processor behind those who compute.
+        prefer_threads(True)
         return f"hands goals on to '{self._controller}'"
 
     # A goal
@@ -240,7 +246,6 @@ class FeedForward(ModelNode):
 
     def _on_accepted(self, handle: ServerGoalHandle) -> None:
         """Go on with the goal of `_on_goal`, right after which rclpy calls this."""
-        prefer_threads(True)
         running, self._unaccepted = self._unaccepted, None
         if running is None:  # an rclpy that does not show what it takes
             running = self._last_requested = Running(self._model.robot.n)
@@ -255,13 +260,18 @@ class FeedForward(ModelNode):
                 return Result()
             await self._begin(running, handle)
             return self._finish(handle, running, await running.ended)
-        except RobotIdError as error:
+        except Exception as error:
             reason = one_line(error)
             self.get_logger().warning(f'a goal was refused: {reason}')
-            handle.abort()
+            if not isinstance(error, RobotIdError):
+                traceback.print_exc()
+            self._cancel_sent(running)
+            self._running.pop(bytes(handle.goal_id.uuid), None)
+            if self._latest is running:
+                self._latest = None
+            if handle.is_active:
+                handle.abort()
             return Result(error_code=Result.INVALID_GOAL, error_string=reason)
-        finally:
-            prefer_threads(False)
 
     async def _send_later(self, running: Running, handle: ServerGoalHandle) -> bool:
         """Send a goal whose guardian or efforts take a while; False where it was cancelled."""
@@ -420,10 +430,18 @@ class FeedForward(ModelNode):
     def _drop_unaccepted(self) -> None:
         """Cancel a goal that was sent and that rclpy did not accept: its client may be gone."""
         running, self._unaccepted = self._unaccepted, None
-        if running is not None and running.answer is not None:
-            running.answer.add_done_callback(
-                lambda sent: sent.exception() or sent.result().cancel_goal_async()
-            )
+        if running is not None:
+            self._cancel_sent(running)
+
+    def _cancel_sent(self, running: Running) -> None:
+        """Cancel a goal at the controller, once that has accepted it, if it was sent."""
+
+        def cancel(answer: Future) -> None:
+            if answer.exception() is None and answer.result().accepted:
+                answer.result().cancel_goal_async()
+
+        if running.answer is not None:
+            running.answer.add_done_callback(cancel)
 
     def _watch(self) -> None:
         """Give signs of life, take in the tracking error, and cancel where states stop."""

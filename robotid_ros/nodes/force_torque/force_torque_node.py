@@ -31,6 +31,7 @@ from ..common.runtime import publish_diagnostics, serve, WorkerNode
 MAX_GAP, MAX_DISTANCE = 0.5, 0.02
 # Rows that are gathered at the most, and wrenches that may wait for joint states.
 MOST_ROWS, WAITING = 3000, 50
+LARGEST = 1e6  # value of a wrench [N or N·m]: no sensor measures it
 WATCHED = 60.0  # whose median is the drift of an offset: contacts take less than half of it [s]
 
 
@@ -77,8 +78,8 @@ class ForceTorque(WorkerNode):
         wrench = np.array([f.x, f.y, f.z, t.x, t.y, t.z])
         if self._robot is None:
             return
-        if not np.isfinite(wrench).all():
-            raise RecordingError('the wrench is not a number')
+        if not (np.abs(wrench) <= LARGEST).all():
+            raise RecordingError(f'the wrench holds no number, or one beyond {LARGEST:g}')
         name = self.settings.frame or message.header.frame_id
         if not name:
             raise RecordingError('the wrench names no frame: set force_torque.frame')

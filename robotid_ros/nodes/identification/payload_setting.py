@@ -37,7 +37,7 @@ def set_payload(
     It waits while the node's executor spins, so call from a worker thread. The maker is one of
     `MAKERS`, or `RELAY`, which has no driver; the body is `CENTRAL` (10,) in a frame, NaN where it
     is unknown. The file, under a new name where one is there, gets what was set before.
-    RobotIdError: nothing is set; says why, and what to do.
+    RobotIdError: nothing is set, unless a driver has not answered; says why, and what to do.
     """
     places = _Places(node, maker, service, frame, body, timeout)
     before, relay = places.body(), places.parameters()
@@ -142,7 +142,8 @@ class _Places:
             )
         request = kind.Request()
         _fill(request, fields)
-        call, what = partial(self._client.call_async, request), f"{self._maker}'s services"
+        call = partial(self._client.call_async, request)
+        what = f"'{self._name}', which may have set the payload,"
         answer = answer_of(call, self._timeout, what, REPEAT)
         name, value = driver.success
         if getattr(answer, name) != value:

@@ -190,7 +190,15 @@ def test_a_sensor_is_identified_compensated_and_watched(client: Client):
     client.frame, nowhere = 'tool0', np.full(6, np.nan)
     before = passed_over(nowhere, 10**9)
     wait_until(lambda: passed_over(nowhere, 10**9) > before + 2, 'it passes wrenches over')
+    # What no sensor measures stays out of the filters, which would not forget it for seconds.
+    for value in (np.nan, np.inf, 1e300):
+        client.publish(rest[0], np.full(6, value))
+    assert client.identify(True).success
+    seen = len(client.wrenches)
+    client.hold(rest[0], still, lambda: len(client.wrenches) > seen + 30)
+    assert 'the poses do not distinguish' in client.identify(False).message
     assert max(wrench[2] for wrench in client.wrenches) < 50.0
+    assert client.processes[-1].poll() is None
 
 
 def test_a_sensor_of_the_other_sign_is_told(client: Client):

@@ -1,6 +1,9 @@
 """Setting a payload over DDS: a driver's service, what it publishes, and a relay's parameters."""
 
 from collections.abc import Iterator
+import os
+import subprocess
+import sys
 from typing import Any
 
 from control_msgs.msg import DynamicJointState, InterfaceValue
@@ -10,9 +13,10 @@ import pytest
 from rcl_interfaces.msg import SetParametersResult
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
+from rclpy.task import Future
 from sensor_msgs.msg import Imu, JointState
 from std_srvs.srv import SetBool
-from waiting import PATIENCE
+from waiting import PATIENCE, wait_until
 
 from robotid_ros.exceptions import ConfigurationError, ControllerError
 from robotid_ros.files.export.payload import (
@@ -48,6 +52,8 @@ class Robot:
         self.relay.add_on_set_parameters_callback(self.check)
         self.accepts, self.publishes, self.speed, self.limit = True, True, 0.0, 10.0
         self.calls: list[bool] = []
+        self.answer = Future()  # that each answer waits for
+        self.answer.set_result(None)
         self.body, self.count = BEFORE, 0
         self.joints = self.node.create_publisher(JointState, 'joint_states', 10)
         self.states = self.node.create_publisher(DynamicJointState, 'dynamic_joint_states', 10)
@@ -58,8 +64,9 @@ class Robot:
         heavy = any(p.name == PARAMETERS[0] and p.value > self.limit for p in parameters)
         return SetParametersResult(successful=not heavy, reason='too heavy')
 
-    def set(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+    async def set(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
         self.calls.append(request.data)
+        await self.answer
         response.success, response.message = self.accepts, 'a program runs'
         return response
 
@@ -80,8 +87,8 @@ class Robot:
         return mass, list(center), list(inertia), frame
 
 
-@pytest.fixture
-def robot(domain: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Robot, rclpy.node.Node]]:
+def maker() -> Maker:
+    """Describe the driver."""
     universal = MAKERS['universal_robots'].driver
     assert universal is not None
     driver = Driver(
@@ -91,7 +98,12 @@ def robot(domain: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Robot,
         (lambda body: {'mass': body[0]}, lambda body: {'data': bool(body[0] > 1.0)}),
         universal.state,
     )
-    monkeypatch.setitem(MAKERS, 'here', Maker(str, False, ('tool0',), driver))  # type: ignore
+    return Maker(str, False, ('tool0',), driver)
+
+
+@pytest.fixture
+def robot(domain: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Robot, rclpy.node.Node]]:
+    monkeypatch.setitem(MAKERS, 'here', maker())  # type: ignore
     context = rclpy.Context()
     rclpy.init(context=context, domain_id=domain)
     executor = SingleThreadedExecutor(context=context)
@@ -148,6 +160,40 @@ def test_a_driver_that_refuses_leaves_the_relay_as_it_was(robot, tmp_path):
     with pytest.raises(ControllerError, match='refused the payload: a program runs'):
         set_payload(node, 'here', 'tool0', BODY, tmp_path / 'x.yaml', PATIENCE)
     assert driver.calls == [True] and driver.parameters() == OLD
+
+
+def test_a_driver_that_does_not_answer_may_have_set_it(robot, tmp_path):
+    driver, node = robot
+    driver.answer = Future()
+    with pytest.raises(ControllerError, match='which may have set the payload, within'):
+        set_payload(node, 'here', 'tool0', BODY, tmp_path / 'x.yaml', 1.0)
+    assert driver.calls == [True] and driver.parameters() == OLD
+    driver.answer.set_result(None)
+
+
+SETS = f"""
+import sys
+from pathlib import Path
+sys.path[:0] = {sys.path!r}
+from {__name__} import BODY, maker, MAKERS, set_payload
+from robotid_ros.nodes.common.runtime import lone_node
+MAKERS['here'] = maker()
+with lone_node('sets', '', None) as node:
+    set_payload(node, 'here', 'tool0', BODY, Path(sys.argv[1]), 60.0)
+"""
+
+
+def test_what_is_killed_between_relay_and_driver_is_restored_by_its_file(robot, tmp_path, domain):
+    driver, node = robot
+    driver.answer, file = Future(), tmp_path / 'before.yaml'
+    environment = os.environ | {'ROS_DOMAIN_ID': str(domain)}
+    with subprocess.Popen([sys.executable, '-c', SETS, str(file)], env=environment) as process:
+        wait_until(lambda: driver.calls, 'the driver is asked')
+        process.kill()
+    driver.answer.set_result(None)
+    assert driver.parameters()[0] == BODY[0]
+    restore_payload(node, str(file), PATIENCE)
+    assert driver.calls == [True, False] and driver.parameters() == OLD
 
 
 def test_a_relay_that_refuses_keeps_the_driver_as_it_was(robot, tmp_path):
