@@ -294,7 +294,7 @@ def complete_limits(
         f'{SLOW:g} rad/s or {SLOW_PRISMATIC:g} m/s',
         'acceleration': f'full speed in {settings.acceleration_time:g} s',
         'effort': f'{reserve:g} times the largest effort that the motion needs, at least '
-        f'{LEAST_EFFORT:.0%} of the largest of these',
+        f'{100 * LEAST_EFFORT:g} % of the largest of these',
     }
     for name, text in texts.items():
         without = [j for j, given in zip(robot.joints, known[name], strict=True) if not given]
