@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 import contextlib
 import dataclasses
-from itertools import product
 
 import numpy as np
 
@@ -17,7 +16,6 @@ from ...exceptions import (
     RecordingError,
     UnknownNameError,
 )
-from ..arrays import rms
 from ..excitation.trajectory import Motion
 from ..findings import Finding, finding
 from ..identification_settings import IdentificationSettings, MODEL_ERROR, SIMULATED
@@ -37,6 +35,12 @@ from ..replay.didim import (
 )
 from ..signals.recording import Recording, Samples
 from .observation import LogSet, observe_recording, RecordingOrChunks, short_names
+from .springs import (
+    check_deflections,
+    fit_with_instruments,
+    second_encoder_warnings,
+    spring_warnings,
+)
 
 Progress = Callable[[str], None]
 # Methods that need all rows at once, not triangular factors of them; that simulate or instrument
@@ -289,108 +293,3 @@ def iterate_friction_load(
         base = base_parameters(robot)
         system = observe(observed.samples, robot, base)
     return robot, [finding('load_not_converged', steps=LOAD_ITERATIONS)]
-
-
-# Most rounds of instruments, computations of the weights in each, and the change over σ that ends
-# them: a hundredth of the uncertainty matters to nobody.
-ROUNDS, REWEIGHTINGS, CONVERGED = 8, 3, 0.01
-# Relative residual of links, of encoder noise. Its square is the bias of least squares, up to the
-# first one in a million; instruments remove it, see docs/guide/elastic.md.
-HARMLESS = 1e-3
-# Deflections below this are rounding [rad or m]; encoders resolve some 1e-6.
-MIN_DEFLECTION = 1e-9
-# Share of a deflection's power that the link's torque has to explain: none of noise, all of a
-# spring but its noise.
-MIN_EXPLAINED = 0.5
-# A second encoder of a joint: largest deflection over motion, least correlation of deflection and
-# effort, and what both are averaged over, which is longer than noise and shorter than motions [s].
-MAX_DEFLECTION_SHARE, MIN_CORRELATION, AVERAGING = 0.1, 0.7, 0.05
-
-
-def fit_with_instruments(
-    system: Rows, robot: ElasticRobot, estimate: Estimate
-) -> tuple[Rows, Estimate]:
-    """
-    Estimate again by instrumental variables, without the bias of springs from encoder noise.
-
-    A deflection is a small difference of two encoders, and in least squares its noise correlates
-    with itself: every spring is estimated softer than it is. In Z the deflection that the link's
-    torque predicts, −(W χ − W_K K)/K, replaces the measured one, until it converges. Returns the
-    system with its instruments, and the estimate; both as given, by least squares, where noise is
-    too small to matter, or where a stiffness is not found positive.
-    """
-    if estimate.residual[robot.elastic_joints].max() < HARMLESS:
-        return system, estimate
-    springs = [(int(j), system.names.index(f'K{j + 1}')) for j in robot.elastic_joints]
-    instrumented, found = system, estimate
-    for _ in range(ROUNDS):
-        Z = np.array(system.W)
-        for row, column in springs:
-            if not found.value[column] > 0.0:
-                return system, estimate
-            spring = system.W[row][:, column] * found.value[column]
-            Z[row][:, column] = (spring - system.W[row] @ found.value) / found.value[column]
-        instrumented, previous = dataclasses.replace(system, Z=Z), found.value
-        found = fit(instrumented, 'iv', REWEIGHTINGS)
-        if np.all(np.abs(found.value - previous) <= CONVERGED * found.sigma):
-            break
-    softest = min(found.value[column] for _, column in springs)
-    return (instrumented, found) if softest > 0.0 else (system, estimate)
-
-
-def check_deflections(samples: Samples, robot: Robot) -> None:
-    """Raise a `RecordingError` where the two positions of an elastic joint never differ."""
-    for j in robot.elastic_joints:
-        motor = robot.motors[j]
-        deflection = np.ptp(samples.q[:, j] - samples.q[:, motor])
-        if deflection < MIN_DEFLECTION:
-            raise RecordingError(
-                f'{robot.joints[j]} and {robot.joints[motor]} never differ by more than '
-                f'{deflection:.1g}: take the joint out of robot.elastic.joints, or record the '
-                "link's and the motor's own encoder"
-            )
-
-
-def spring_warnings(system: Rows, robot: ElasticRobot, estimate: Estimate) -> list[Finding]:
-    """Name the springs whose deflection the torque of the link does not explain."""
-    warnings = list[Finding]()
-    for j in robot.elastic_joints:
-        column = system.names.index(f'K{j + 1}')
-        W, stiffness = system.rows(int(j))[0], float(estimate.value[column])
-        measured = W[:, column] * stiffness
-        left, power = W @ estimate.value, float(measured @ measured)
-        explained = 1.0 - float(left @ left) / power if power else 0.0
-        if stiffness <= 0.0 or explained < MIN_EXPLAINED:
-            spring = {'parameter': f'K{j + 1}', 'stiffness': stiffness}
-            shown = {'deflection': rms(W[:, column]), 'explained': max(explained, 0.0)}
-            warnings.append(finding('spring_not_shown', [robot.joints[j]], **spring, **shown))
-    return warnings
-
-
-def second_encoder_warnings(recording: Recording, robot: Robot) -> list[Finding]:
-    """Name recorded channels that are a joint's position on the other side of a spring."""
-    joints, warnings = recording.joints, list[Finding]()
-    known = {robot.joints[j] for j in robot.elastic_joints}
-    rigid = [joint for joint in robot.links if joint in joints and joint not in known]
-    step = float(np.median(np.diff(recording.time)))
-    rows = max(1, round(AVERAGING / step)) if step > 0.0 else 1
-    for joint, other in product(rigid, (name for name in joints if name not in robot.joints)):
-        from scipy.ndimage import uniform_filter1d  # hardly any recording comes so far
-
-        j = joints.index(joint)
-        position, effort = recording.position[:, j], recording.effort[:, j]
-        deflection = recording.position[:, joints.index(other)] - position
-        finite = np.isfinite(deflection) & np.isfinite(effort)
-        if finite.sum() < 3:
-            continue
-        deflection, effort, position = (
-            uniform_filter1d(x[finite], rows) for x in (deflection, effort, position)
-        )
-        largest = MAX_DEFLECTION_SHARE * np.std(position)
-        if not MIN_DEFLECTION < np.std(deflection) < largest or not np.ptp(effort):
-            continue
-        correlation = float(np.corrcoef(deflection, effort)[0, 1])
-        if abs(correlation) > MIN_CORRELATION:
-            values = {'deflection': float(np.abs(deflection).max()), 'correlation': correlation}
-            warnings.append(finding('second_encoder', [joint], encoder=other, **values))
-    return warnings
