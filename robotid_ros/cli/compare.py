@@ -1,10 +1,10 @@
 """
-Set the results of several identifications side by side.
+Compare the results of several identifications.
 
-Compare the base parameters of several identifications: differences from the first one, and over
-their σ; beyond ±3 they are none of noise. Of a result of two methods, as --method both leaves
-them, one is enough. Writes a page with the same. The exit code is 4 where one of the results is
-marked unusable.
+Compare the base parameters of several identifications with those of the first one. The table has
+differences, also in units of σ: noise alone rarely exceeds ±3 σ. One result of --method both is
+enough: it has the parameters of two methods. The command also writes a page. The exit code is 4 if
+one of the results is marked as unusable.
 
   robotid compare monday_identified friday_identified
   robotid compare tx40_identified -o methods.html
@@ -25,7 +25,7 @@ STEPS = (('reading', 1.0), ('writing the page', 4.0))
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
     parser.add_argument(
-        'parameters', nargs='+', help='parameters.yaml of each, or the folder that holds it'
+        'parameters', nargs='+', help='parameters.yaml of each identification, or its folder'
     )
     output = 'default: %(default)s', 'FILE', 'comparison.html', 'an existing page'
     shared.add_output_option(parser, *output)

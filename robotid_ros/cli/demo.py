@@ -1,10 +1,10 @@
 """
 Run a whole session on the simulated robot.
 
-Start a simulated robot and identify it: four nodes, driven by services and topics as a real robot
-would be. Ends with the residuals on the validation trajectory, the identified parameters beside
-the true ones, and what they are worth on the robot: tracking errors with and without feed-forward,
-and with the proposed gains.
+Start a simulated robot and identify it: four nodes run as processes, and services and topics
+control them as on a real robot. The output has the residuals on the validation trajectory,
+identified beside true parameters, and tracking errors with and without feed-forward and with the
+proposed gains.
 
   robotid demo                         # the TX-40
   robotid demo scara -o tried          # or ur10, arm3, planar_2r_elastic, …
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'robot', nargs='?', default='tx40', help='a robot of config/, or a configuration file'
     )
     add_output_option(parser, 'folder of the recording and results', 'DIR', 'demo')
-    option(parser, '--verbose', 'show what the nodes log, not only their warnings')
+    option(parser, '--verbose', 'show all messages of the nodes, not only warnings')
     option(parser, *ALL)
 
 

@@ -2,8 +2,9 @@
 Design the trajectory that excites the parameters.
 
 Design a trajectory that keeps all limits of a robot and excites its parameters as well as
-possible, and another one for validation. Ctrl-C keeps the best so far. The exit code is 3 for a
-poor design, which is written all the same. A page beside it shows the arm in motion.
+possible, and another trajectory for validation. Ctrl-C ends the search and keeps the best
+trajectory so far. A page beside the trajectory shows the moving arm. The exit code is 3 if the
+design is poor; a poor design is written too.
 
   robotid design config/tx40.yaml -o trajectory.yaml
   robotid design arm.yaml -o payload_motion.yaml --payload 5
@@ -36,13 +37,15 @@ PAGE_SHARE = 2.0  # writing the page takes about so many times as long as import
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
     parser.add_argument('config', help="the robot's configuration file")
-    text = 'default: %(default)s; the page has its name, too, and ends in .html'
+    text = 'default: %(default)s; the page has the same name with .html'
     shared.add_output_option(parser, text, 'FILE', 'trajectory.yaml', 'existing files')
-    shared.option(parser, '--seed N', "default: the configuration's", type=int)
-    shared.option(parser, '--time-limit SECONDS', 'of all, likewise', type=shared.above_zero)
-    text = 'a short motion instead, for payloads up to this mass'
+    text = "of random numbers; default: the configuration's"
+    shared.option(parser, '--seed N', text, type=int)
+    text = "of the whole search; default: the configuration's"
+    shared.option(parser, '--time-limit SECONDS', text, type=shared.above_zero)
+    text = 'design a short motion for payloads up to this mass'
     shared.option(parser, '--payload KG', text, type=shared.above_zero)
-    text = 'excite what is uncertain in these results of `robotid identify`'
+    text = 'excite the uncertain parameters of these results of `robotid identify`'
     shared.option(parser, '--known RESULTS', text)
 
 

@@ -1,8 +1,8 @@
 """
 Check a running robot: controller, joint states, efforts, network, disk.
 
-Listen to the ROS graph for some seconds, ask its nodes, and say what is in the way of a session
-and what to do about it. Nothing is moved or set. The exit code is 1 when there is an error.
+Listen to the ROS graph for some seconds, query its nodes, and list the problems that prevent a
+session, each with a remedy. Nothing is moved or set. The exit code is 1 if there is an error.
 
   robotid doctor
   robotid doctor --config my_robot.yaml --duration 10
@@ -31,8 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option(parser, '-c, --config FILE', "the robot's configuration")
     text = "joint_trajectory_controller; default: the configuration's, or the only one"
     option(parser, '--controller NAME', text, default='')
-    option(parser, '--namespace NS', 'of the robot, as /arm1', default='/')
-    option(parser, '--duration SECONDS', 'how long to listen', type=above_zero, default=5.0)
+    option(parser, '--namespace NS', 'namespace of the robot, such as /arm1', default='/')
+    text = 'listening time; default: %(default)g'
+    option(parser, '--duration SECONDS', text, type=above_zero, default=5.0)
 
 
 def run(args: argparse.Namespace) -> Outcome:

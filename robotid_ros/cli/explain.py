@@ -1,9 +1,9 @@
 """
-Say what a finding or a word of the output means, why it matters and what to do.
+Explain a finding or a word of the output.
 
 Print the entry of a finding by its code or name, as parameters.yaml, --json and the report have
-them, or say what a word of the output means. Words in braces stand for values of a finding.
-Without a code, all words and findings are listed.
+them, or explain a word of the output. Words in braces stand for values of a finding. Without a
+code, all words and findings are listed.
 
   robotid explain F401
   robotid explain effort_sign

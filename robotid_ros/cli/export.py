@@ -1,11 +1,11 @@
 """
-Write what was identified for other programs.
+Export identified parameters for other programs.
 
-Write an identified robot for simulators and controllers (mjcf, sdf, urdf, isaaclab), how
-far it may be off (ranges), a controller of ros2_control for it (a package in C++), or its
-parameters as a table (csv). In mjcf, sdf, urdf and the controller viscous and Coulomb
-friction stand for other laws, with their residual at the recorded speeds. What a format cannot
-hold is said here, and in the file.
+Write an identified robot for simulators and controllers (mjcf, sdf, urdf, isaaclab), ranges of its
+parameters (ranges), a ros2_control controller (ros2_controller, a C++ package), MoveIt's
+controllers (moveit), or a table of the parameters (csv). mjcf, sdf, urdf and the controller
+replace other friction by viscous and Coulomb friction; the output has the residual at the recorded
+speeds. Terminal and file list everything that the format cannot represent.
 
   robotid export tx40_identified --format mjcf
   robotid export results --format mjcf -o arm.xml --mesh-folder ~/ws/src
@@ -28,12 +28,12 @@ OF_SERVOS = ('mjcf', 'sdf', 'urdf', 'isaaclab', 'ranges')
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
-    parser.add_argument('results', help='parameters.yaml, or the folder that holds it')
+    parser.add_argument('results', help='parameters.yaml, or its folder')
     names = ', '.join(EXPORT_FORMATS)
     shared.option(parser, '--format NAME', names, required=True, choices=(*EXPORT_FORMATS,))
     text = "default: the robot's name, beside the results"
     shared.add_output_option(parser, text, replaces='existing files')
-    text = 'of mjcf: where the packages of package:// meshes are; may be repeated'
+    text = 'mjcf: folder with the packages of package:// meshes; may be repeated'
     shared.option(parser, '--mesh-folder DIR', text, action='append', default=[])
 
 

@@ -1,10 +1,10 @@
 """
-Identify a fleet of robots from all its recordings.
+Identify many robots from all their recordings.
 
-Identify many recordings of many robots on all cores or a Dask cluster, into a store of Parquet
-files that grows: what is there is not computed again. Report what the robots of a type share,
-which is not like the others, and what changes. The exit code of run is 4 where every bag that was
-identified leaves more than half of the effort of a joint.
+Identify many recordings of many robots on all cores or a Dask cluster. The results are in a store
+of Parquet files; a later run computes only what is missing. The report has common parameters of
+the robots of a type, outliers and changes. The exit code of run is 4 if, for every identified bag,
+the residual of a joint exceeds half of its effort.
 
   robotid fleet run recordings -c config/ur10.yaml -o store
   robotid fleet run --manifest bags.csv -c ur10.yaml -c scara=arm.yaml -o store
@@ -27,20 +27,20 @@ MOST_REASONS = 10  # failed bags that are named after a run; the store has all
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments of each action."""
     actions = parser.add_subparsers(dest='action', metavar='ACTION', required=True)
-    run_parser = actions.add_parser('run', help='add what is missing to a store')
+    run_parser = actions.add_parser('run', help='identify recordings that the store lacks')
     run_parser.add_argument(
         'sources', nargs='*', metavar='SOURCE', help=f'{LOG}; folders of them, patterns'
     )
-    text = 'CSV: source, robot, type, time, tags of recordings'
+    text = 'CSV with source, robot, type, time and tags of recordings'
     option(run_parser, '--manifest FILE', text)
-    text = 'of a type of robots; may be repeated. The first one says `fleet`'
+    text = 'configuration of a type of robots; may be repeated. The first one sets `fleet`'
     option(run_parser, '-c, --config [TYPE=]FILE', text, action='append', required=True)
-    option(run_parser, '-o, --output STORE', 'made when missing', required=True)
-    option(run_parser, '--scheduler ADDRESS', 'of Dask; default: on this machine', default='')
-    text = 'on this machine; default: that of fleet.workers'
+    option(run_parser, '-o, --output STORE', 'folder of the store', required=True)
+    option(run_parser, '--scheduler ADDRESS', 'Dask scheduler; default: this machine', default='')
+    text = 'processes on this machine; default: fleet.workers'
     option(run_parser, '--workers N', text, type=int)
-    report = actions.add_parser('report', help='one page on a store')
-    report.add_argument('store', metavar='STORE', help='folder of fleet run -o')
+    report = actions.add_parser('report', help='write one page about a store')
+    report.add_argument('store', metavar='STORE', help='folder of the store')
     add_output_option(report, 'default: report.html in the store')
 
 

@@ -2,9 +2,9 @@ r"""
 Identify the dynamic parameters from a recording.
 
 Identify dynamic parameters from a recording; write parameters.yaml, torques.npz, identified.urdf
-and report.html. Without options the phases of the session are used: identification on the
-excitation, validation on the other trajectory. The exit code is 4 where the result is unusable for
-other motions, which is written all the same.
+and report.html. Without options, the phases of a session are used: the excitation for
+identification, the other trajectory for validation. The exit code is 4 if the result is unusable
+for other motions; an unusable result is written too.
 
   robotid identify recordings/tx40_2025-01-31
   robotid identify arm.mcap -c config/arm.yaml -o identified --method didim
@@ -52,10 +52,10 @@ KNOWN_MASS = 'KG@LINK[:X,Y,Z]'
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
     parser.add_argument(
-        'bag', nargs='+', help=f'{shared.LOG}; several of one robot are identified together'
+        'bag', nargs='+', help=f'{shared.LOG}; several logs of one robot give one result'
     )
     shared.add_robot_options(parser)
-    text = 'default: <BAG>_identified, of the first one'
+    text = 'default: <BAG>_identified, by the first BAG'
     shared.add_output_option(parser, text, 'DIR', replaces='existing results')
     text = (
         'ols, wls, mle, irls, tls, iv, didim, clie, cloe, oe or both; commands: servos, from '
@@ -63,14 +63,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     shared.option(parser, '--method METHOD', text)
     shared.add_part_options(parser)
-    text = 'validate on this part; default: the validation phase, or what --part leaves'
+    text = 'validate on this part; default: the validation phase, else the rest of --part'
     shared.option(parser, '--validation-part START:STOP', text, type=shared.parse_part)
     shared.option(parser, '--validation BAG', 'validate on another recording')
     shared.add_log_options(parser)
     group = parser.add_argument_group('--method commands')
     text = (
-        'that the last of several logs carries, at X,Y,Z [m] in the frame of a link: it fixes the '
-        'scale of all torques'
+        'mass that the arm carries in the last of several logs, at X,Y,Z [m] in the frame of a '
+        'link; it fixes the scale of all torques'
     )
     shared.option(group, f'--known-mass {KNOWN_MASS}', text, type=parse_known_mass)
     shared.option(group, *shared.CALIBRATION)

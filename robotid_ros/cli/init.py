@@ -1,9 +1,9 @@
 """
-Write a configuration for a robot description, or for a robot that is up.
+Write a configuration for a robot description or a running robot.
 
 Write a commented configuration for the arm of a URDF or xacro: joints, limits, start pose,
-workspace, and a simulated robot to try them on. Without a description it asks the robot that is
-up: description, controller, rate, gains, and what its efforts are.
+workspace, and a simulated robot for tests. Without a description, the command reads description,
+controller, rate, gains and the kind of efforts from the running robot.
 
   robotid init my_robot.urdf            # writes my_robot.yaml
   robotid demo my_robot.yaml            # a whole session on the simulated robot
@@ -11,7 +11,7 @@ up: description, controller, rate, gains, and what its efforts are.
   robotid init ur.urdf.xacro name:=ur ur_type:=ur10e -o ur10e.yaml
   robotid init two_arms.urdf.xacro -o left.yaml --tip left_tool0
   robotid init my_robot.urdf --repair inertias   # and a corrected copy
-  robotid init --controller arm_controller   # the robot that is up
+  robotid init --controller arm_controller   # the running robot
   robotid init --keys                   # every key of a configuration
 """
 
@@ -26,7 +26,7 @@ from .demo import expect_ros
 from .shared_options import above_zero, add_output_option, expect_new, option, Outcome, parse_names
 from .terminal import print_paragraph, show
 
-# How long a robot that is up is listened to [s]: DDS announces participants every 3 s.
+# How long a running robot is listened to [s]: DDS announces participants every 3 s.
 LISTENING = 3.0
 
 PERIOD = 'choosing the period of the motion'
@@ -36,24 +36,24 @@ STEPS = (('asking the robot', 1.0), ('reading the description', 1.0), (PERIOD, 4
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
     parser.add_argument(
-        'urdf', nargs='?', metavar='URDF', help='URDF, or xacro; default: the robot that is up'
+        'urdf', nargs='?', metavar='URDF', help='URDF or xacro; default: the running robot'
     )
     parser.add_argument(
         'arguments', nargs='*', metavar='NAME:=VALUE', default=[], help='arguments of a xacro'
     )
-    text = 'of the robot that is up; default: its only one'
+    text = 'controller of the running robot; default: its only one'
     option(parser, '--controller NAME', text, default='')
-    option(parser, '--namespace NS', 'likewise, as /arm1', default='/')
-    text = "default: the robot's name with .yaml, here"
+    option(parser, '--namespace NS', 'namespace of the running robot, such as /arm1', default='/')
+    text = "default: the robot's name with .yaml, in this folder"
     add_output_option(parser, text, replaces='an existing configuration')
     text = 'identify these; default: the longest chain of driven joints'
     option(parser, '--joints A,B,…', text, type=parse_names, default=())
-    option(parser, '--tip LINK', 'link that the arm moves, of several arms')
-    text = 'of the robot in its data sheet, where the description has no inertials'
+    option(parser, '--tip LINK', 'link at the end of the arm, for a choice between arms')
+    text = 'mass of the robot by its data sheet, for a description without inertials'
     option(parser, '--mass KG', text, type=above_zero, default=0.0)
-    text = 'write a copy of the description with the nearest inertias that bodies can have'
+    text = 'write a copy of the description with the nearest physically possible inertias'
     option(parser, '--repair', text, choices=('inertias',))
-    option(parser, '--keys', 'explain every key, and write nothing')
+    option(parser, '--keys', 'print every key with its explanation, and write nothing')
 
 
 def run(args: argparse.Namespace) -> Outcome:
@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> Outcome:
     if args.urdf is None:
         progress.step('asking the robot')
         progress.expect(LISTENING)
-        expect_ros('a configuration for the robot that is up')
+        expect_ros('a configuration for the running robot')
         from ..nodes.doctor.diagnose import known_facts
         from ..nodes.doctor.graph_snapshot import snapshot_of_graph
 

@@ -1,8 +1,8 @@
 """
-Show what a recording holds and whether it is usable.
+Show the contents of a recording and its possible uses.
 
-Show topics, rates, gaps, joints and phases of a recording, and its use. The exit code is 4 when no
-identification can be made from it.
+Show topics, rates, gaps, joints and phases of a recording, and its possible uses. The exit code is
+4 if the recording does not allow an identification.
 
   robotid inspect session/tx40_2025-01-31
   robotid inspect arm.csv --urdf arm.urdf
@@ -18,7 +18,7 @@ from .terminal import format_number, print_findings, print_paragraph, print_tabl
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
     parser.add_argument('bag', help=shared.LOG)
-    shared.option(parser, '--urdf FILE', 'names, order and limits of the joints')
+    shared.option(parser, '--urdf FILE', 'description: names, order and limits of joints')
     shared.add_log_options(parser)
     shared.option(parser, '--all', 'show every topic with its type')
 

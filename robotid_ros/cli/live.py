@@ -1,8 +1,8 @@
 """
-Watch a session in a browser, and stop it there.
+Watch and stop a session in a browser.
 
-Serve a page with the session's state, its joints and its messages until Ctrl-C. Only who has the
-address that is printed can open it. The button that stops is no emergency stop.
+Serve a page with the session's state, joints and messages until Ctrl-C. The printed address has a
+token; without it nobody can open the page. The stop button is no emergency stop.
 
   robotid live my_robot.yaml
   robotid live my_robot.yaml --port 9000 --namespace /arm1
@@ -19,9 +19,9 @@ STEPS = 0  # it runs until it is ended: there is no progress to show
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
     parser.add_argument('config', help="the robot's configuration")
-    option(parser, '--port N', 'that the page listens to; 0: any free one', type=int)
-    option(parser, '--allow', 'other machines, too: see docs/security.md')
-    option(parser, '--namespace NS', 'of the robot, as /arm1', default='/')
+    option(parser, '--port N', 'port of the page; 0: any free port', type=int)
+    option(parser, '--allow', 'allow other machines: see docs/security.md')
+    option(parser, '--namespace NS', 'namespace of the robot, such as /arm1', default='/')
 
 
 def run(args: argparse.Namespace) -> Outcome:

@@ -38,23 +38,23 @@ EXAMPLES = f"""\
 examples:
 {FIRST_STEPS}
 Exit codes: 0 success, 1 error, 2 wrong usage, 3 poor design, 4 unusable result or
-log (what was found is written all the same), 130 interrupted.
+log (the result is written too), 130 interrupted.
 
 Each command has its own help and examples: 'robotid identify --help'.
-Completion of commands and options, where the package argcomplete is installed:
+Completion of commands and options needs the package argcomplete:
   eval "$(register-python-argcomplete robotid)"
 """
 WELCOME = f"""\
 {{description}} A log of a moving robot and its URDF are enough.
 
 {FIRST_STEPS}
-All commands: robotid --help. Of one: robotid identify --help.
+All commands: robotid --help. One command: robotid identify --help.
 """
 
 
 # Options of every verb.
 OF_ALL = {
-    '--json': 'print what was found as JSON, and nothing else',
+    '--json': 'print the result as JSON only',
     '--quiet': 'show no progress',
     '--debug': 'show the traceback of an error',
 }

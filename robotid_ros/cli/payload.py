@@ -1,12 +1,12 @@
 """
-Identify a payload from two recordings, without and with it; set it at the robot.
+Identify a payload from two recordings, without and with it, or set a payload at the robot.
 
-Identify the mass, centre of mass and inertia of a body that the arm carries, from what it changes
-between two recordings of the same robot, or between an identification and a recording; write them
-to a file, with the lines that robots' controllers take. Friction may have changed meanwhile. The
-exit code is 4 where the mass does not stand out of its σ, or where recordings are read wrongly.
-With --set the payload is set at the driver of the robot and at the node feedforward; a driver's
-payload changes how the robot holds its weight: let it rest, and keep away.
+Identify the mass, centre of mass and inertia of a body that the arm carries, from two recordings
+of the same robot, or from an identification and a recording. The file of the result has the lines
+for the robots' controllers. Friction may differ between the recordings. The exit code is 4 if the
+mass is below 3 σ, or if signs or units of a recording are wrong. --set sends the payload to the
+robot's driver and to the node feedforward. The driver then holds the arm with other torques: let
+the robot rest, and keep away.
 
   robotid payload recordings/empty recordings/with_gripper --frame tool0
   robotid payload recordings/arm_identified recordings/with_gripper
@@ -31,19 +31,19 @@ TIMEOUT = 15.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
-    text = 'recording without the payload, or the folder of what was identified; without LOADED '
-    parser.add_argument('empty', help=f'{text}a file of a payload to set')
-    parser.add_argument('loaded', nargs='?', help='recording with it')
+    text = 'recording without the payload, or the folder of an identification; without LOADED '
+    parser.add_argument('empty', help=f'{text}the file of a payload to set')
+    parser.add_argument('loaded', nargs='?', help='recording with the payload')
     group = parser.add_argument_group('the robot, at rest')
     text = (
-        'set the payload there and at the node feedforward: universal_robots, franka, '
-        'ufactory; feedforward: this node alone'
+        'set the payload at the driver and at the node feedforward: universal_robots, franka, '
+        'ufactory; feedforward: only at this node'
     )
     shared.option(group, '--set MAKER', text)
-    text = 'set again what was set before, by the file that --set has written'
+    text = 'set the earlier payload again, from the file that --set wrote'
     shared.option(group, '--restore', text)
-    shared.option(group, '--service NAME', 'of the driver; default: its own', default='')
-    shared.option(group, '--namespace NS', 'of the robot, as /arm1', default='/')
+    shared.option(group, '--service NAME', 'of the driver; default: by the maker', default='')
+    shared.option(group, '--namespace NS', 'namespace of the robot, such as /arm1', default='/')
     text = (
         "frame of the result; default: the configuration's workspace.frame, else tool0, else "
         "the last joint's"

@@ -1,7 +1,8 @@
 """
-Write the report of an identification anew.
+Write the report of an identification again.
 
-Write report.html from parameters.yaml and, for the figures of torques, the torques.npz beside it.
+Write report.html from parameters.yaml and, for the figures of torques, from torques.npz in the
+same folder.
 
   robotid report tx40_identified
   robotid report parameters.yaml -o tx40.html
@@ -20,8 +21,8 @@ STEPS = (('reading', 1.0), ('writing the page', 4.0))
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
-    parser.add_argument('parameters', help='parameters.yaml, or the folder that holds it')
-    add_output_option(parser, 'default: report.html beside it')
+    parser.add_argument('parameters', help='parameters.yaml, or its folder')
+    add_output_option(parser, 'default: report.html in the same folder')
 
 
 def run(args: argparse.Namespace) -> Outcome:

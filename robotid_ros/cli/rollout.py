@@ -1,12 +1,12 @@
 """
-Simulate a recording with what was identified.
+Simulate a recording with the identified robot.
 
-Simulate the motion of a recording in MuJoCo and compare the positions: with the robot description,
-with what was identified, and with robots that the results leave possible. What drives them is the
-recorded reference by the law of the recorded controller, in one run, or else the measured efforts,
-anew every second; servos that were identified from commands follow the recorded ones. Without a
-part, the validation phase of a session is used, else all of it.
-Writes a page.
+Simulate the motion of a recording in MuJoCo and compare the positions for three kinds of robots:
+as described, as identified, and drawn from the covariance of the result. The recorded reference
+drives the robot by the law of the recorded controller, in one run; without a controller the
+measured efforts do, restarted every second. Servos that were identified from commands follow the
+recorded commands. Without a part, the validation phase of a session is used, else the whole
+recording. The command also writes a page.
 
   robotid rollout recordings/tx40 tx40_identified
   robotid rollout arm.csv arm_identified --by efforts --from 30
@@ -29,12 +29,12 @@ DRIVERS = ('auto', 'controller', 'efforts')
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
     parser.add_argument('bag', help=shared.LOG)
-    parser.add_argument('results', help='parameters.yaml, or the folder that holds it')
-    text = 'what drives the robot; auto: the controller where the log holds it'
+    parser.add_argument('results', help='parameters.yaml, or its folder')
+    text = 'input of the simulation; auto: the controller if the log has it, else efforts'
     shared.option(parser, '--by', text, choices=DRIVERS, default='auto')
-    text = 'possible robots; 0: none; default: %(default)s'
+    text = 'number of robots drawn from the covariance; default: %(default)s'
     shared.option(parser, '--draws N', text, type=int, default=30)
-    text = 'how long errors stay below this share of the travel; default: %(default)g'
+    text = 'bound of position errors, as a share of the travel; default: %(default)g'
     shared.option(parser, '--bound PERCENT', text, type=shared.above_zero, default=5.0)
     shared.add_output_option(
         parser, 'default: rollout_<BAG>.html beside the results', replaces='an existing page'

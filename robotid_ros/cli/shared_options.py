@@ -22,7 +22,7 @@ EXIT_ERROR, EXIT_USAGE, EXIT_POOR, EXIT_UNUSABLE, EXIT_INTERRUPTED = 1, 2, 3, 4,
 LOG = 'rosbag2 folder, .mcap or .db3 file; .bag of ROS 1; .csv, .npz, .mat, .h5, .parquet'
 # Options of several verbs: usage and text.
 ALL = '--all', 'show all parameters, figures and findings, however many there are'
-CALIBRATION = '--calibration FILE', 'of LeRobot, where positions are normalised'
+CALIBRATION = '--calibration FILE', 'calibration of a LeRobot data set with normalised positions'
 COLUMNS_EXAMPLE = 'time=t position=q{i} effort=tau{i}'
 UNITS_EXAMPLE = 'time=ms position=deg effort=A*0.12'
 
@@ -54,33 +54,33 @@ def add_robot_options(
     parser: argparse.ArgumentParser, where: str = 'the recording', verb: str = 'identify these'
 ) -> None:
     """Add `--config`, `--urdf`, `--joints` and `--effort-kind`."""
-    option(parser, '-c, --config FILE', f'default: the one in {where}')
-    option(parser, '--urdf FILE', 'robot description; likewise')
-    text = f"{verb}; default: the configuration's, else all that move"
+    option(parser, '-c, --config FILE', f'configuration of the robot; default: from {where}')
+    option(parser, '--urdf FILE', f'robot description; default: from {where}')
+    text = f"{verb}; default: the configuration's, else all moving joints"
     option(parser, '--joints A,B,…', text, type=parse_names, default=())
     text = (
-        'what the efforts are: joint_torque with all that the joint bears, without_gravity '
-        "where the driver compensates it, auto: by the data; default: the configuration's "
-        'robot.effort_kind'
+        'kind of the efforts: joint_torque with gravity and friction, without_gravity if the '
+        'driver compensates gravity, auto to decide by the data; default: robot.effort_kind of '
+        'the configuration'
     )
     option(parser, '--effort-kind', text, choices=EFFORT_KINDS)
 
 
 def add_log_options(parser: argparse.ArgumentParser) -> None:
     """Add `--columns`, `--units`, `--rate` and `--effort-topic`."""
-    group = parser.add_argument_group('logs that do not say it themselves')
+    group = parser.add_argument_group('columns, units and times of a log')
     text = (
         f"of a table: '{COLUMNS_EXAMPLE}', '{{joint}}_pos', 'x[0:6]', 'first..last', 'a,b'; "
-        'default: found by their names; efforts that derive from the motion are refused'
+        'default: by their names; efforts that are computed from the motion are refused'
     )
     option(group, '--columns PATTERNS', text, default='')
-    text = f"of a table: '{UNITS_EXAMPLE}', one per joint between commas; "
-    text += 'default: SI, or what names and values say'
+    text = f"of a table: '{UNITS_EXAMPLE}', also one per joint, between commas; "
+    text += 'default: SI, unless names or values show another unit'
     option(group, '--units UNITS', text, default='')
-    text = 'of a bag: efforts on a topic of their own: '
+    text = 'of a bag: separate topic of the efforts: '
     text += "'/dynamic_joint_states:torque', '/currents:data[0:6]'"
     option(group, '--effort-topic TOPIC[:FIELD]', text, default='')
-    option(group, '--rate HZ', 'where no stamps are', type=above_zero, default=0.0)
+    option(group, '--rate HZ', 'of a log without stamps', type=above_zero, default=0.0)
 
 
 def add_output_option(
@@ -175,8 +175,8 @@ def add_part_options(parser: argparse.ArgumentParser) -> None:
     """Add `--part`, `--from` and `--to`."""
     text = 'use this part: fractions (0:0.5) or seconds (0s:3.65s)'
     option(parser, '--part START:STOP', text, type=parse_part)
-    option(parser, '--from S', 'use from here [s]', dest='start', type=float)
-    option(parser, '--to S', 'use up to here [s]', dest='stop', type=float)
+    option(parser, '--from S', 'start of the part [s]', dest='start', type=float)
+    option(parser, '--to S', 'end of the part [s]', dest='stop', type=float)
 
 
 def parse_part(text: str) -> 'LogPart':

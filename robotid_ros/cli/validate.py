@@ -1,10 +1,10 @@
 """
-Compare what identified parameters predict with a recording.
+Compare the predictions of identified parameters with a recording.
 
-Predict the torques of a recording by identified parameters and compare. Without a part, a
-session's validation phase is used, else all of it. Writes a page that sets the robot description,
-identified.urdf and the base parameters side by side. The exit code is 4 where the parameters do
-not predict it: more than half of the effort of a joint.
+Predict the torques of a recording with identified parameters and compare them. Without a part, the
+validation phase of a session is used, else the whole recording. The command also writes a page
+that compares the robot description, identified.urdf and the base parameters. The exit code is 4 if
+the residual of a joint exceeds half of its effort.
 
   robotid validate recordings/tx40_other --parameters tx40_identified
   robotid validate arm.mcap --parameters parameters.yaml --from 30
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     text = 'parameters.yaml or its folder'
     shared.option(parser, '--parameters FILE', text, required=True)
     shared.add_robot_options(parser, 'the parameters', 'predict these')
-    text = 'fail when a joint is worse than this'
+    text = 'exit code 1 if the residual of a joint is larger'
     shared.option(parser, '--max-residual PERCENT', text, type=shared.above_zero)
     text = 'default: validation_<BAG>.html beside the parameters'
     shared.add_output_option(parser, text, replaces='an existing page')
