@@ -186,7 +186,7 @@ def validate(
         robot = parameters.robot
         parameters = basic_solution(parameters.base, parameters.estimate.value)
     if robot is None:
-        raise ConfigurationError('parameters are of a robot: give it, too')
+        raise ConfigurationError('parameters need a robot: give it too')
     chi = np.asarray(parameters, dtype=float)
     if chi.shape != (robot.p,):
         raise ConfigurationError(

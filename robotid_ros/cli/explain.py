@@ -26,18 +26,20 @@ if TYPE_CHECKING:
 # Words of the output, each with one meaning in all of it.
 WORDS = {
     'residual': 'Recorded minus predicted effort of a joint, relative: RMS of the difference / '
-    'RMS of the effort. "validation" is that of a motion that was not fitted. Rows at rest are '
-    'included, where dry friction may have any value; the verdict leaves them out.',
+    'RMS of the effort. "validation" is the residual on a motion that was not fitted. Rows at '
+    'rest are included, although dry friction may then have any value; the verdict leaves these '
+    'rows out.',
     'error': 'Relative residual of a joint that moves, expected on other motions of this robot. '
     'It has two parts: more motion reduces the error of the parameters, but not that of the '
     'model. The joint with the largest error decides the verdict.',
-    'uncertainty': 'σ, sigma, is the standard deviation of a parameter. The true value is within '
-    '±2 σ in 95 of 100 cases. Known to 10 %: σ is at most 10 % of the value.',
+    'uncertainty': 'σ (sigma) is the standard deviation of a parameter. The true value is within '
+    '±2 σ in 95 of 100 cases. "Known to 10 %" means that σ is at most 10 % of the value.',
     'parameters': 'Base parameters are the combinations of masses, first moments, inertias and '
-    'friction that a motion shows. They predict all efforts. Single masses and inertias are one '
-    'choice of many that give the same ones.',
-    'verdict': 'good: error up to 5 % and validated. fair: up to 15 %, for simulation and '
-    'feed-forward. poor: up to 50 %. unusable: more, or efforts that are no torques.',
+    'friction that determine the efforts. They predict all efforts. The masses and inertias of '
+    'single links are one choice of many with the same efforts.',
+    'verdict': 'good: error up to 5 %, validated. fair: error up to 15 %, for simulation and '
+    'feed-forward. poor: error up to 50 %. unusable: a larger error, or efforts that are no '
+    'torques.',
 }
 
 

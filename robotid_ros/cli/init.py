@@ -118,11 +118,9 @@ def run(args: argparse.Namespace) -> Outcome:
     progress.step('reading the description')
     written = (output, source) if copied else (output,)
     if output.suffix != '.yaml':
-        raise ConfigurationError(f"'{output}' is to hold YAML: let its name end in .yaml")
+        raise ConfigurationError(f"'{output}' will be a YAML file: let its name end in .yaml")
     if args.mass and not lacks_inertials(description):
-        raise ConfigurationError(
-            'the description has masses, and --mass is for one without: leave it out'
-        )
+        raise ConfigurationError('the description has masses: leave out --mass')
     known = replace(facts or KnownFacts(), mass=args.mass)
     check_tree(parse_urdf(description))
     tree = JointTree(description)

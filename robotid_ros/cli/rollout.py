@@ -82,8 +82,8 @@ def run(args: argparse.Namespace) -> shared.Outcome:
         f'RMS errors of positions, driven {driven}. All joints stay within '
         f'{100 * found.bound:g} % of their travel {times[IDENTIFIED]}'
     )
-    text += f', as described {times[DESCRIBED]}' if DESCRIBED in times else ''
-    text += f', the commands themselves {times[AT_ONCE]}.' if AT_ONCE in times else '.'
+    text += f', those of the robot as described {times[DESCRIBED]}' if DESCRIBED in times else ''
+    text += f', the commanded positions {times[AT_ONCE]}.' if AT_ONCE in times else '.'
     text += f' Efforts drive it, because {found.reason}.' if found.reason else ''
     subtitle = f'rollouts of {name or "the robot"} along {Path(args.bag).name}'
     subject = found, name or 'robot', subtitle, text

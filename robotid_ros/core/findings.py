@@ -105,64 +105,68 @@ FINDINGS = """\
 F001 of_earlier_version: {text} WHY Files of earlier versions have sentences only.
 # F1: input
 F101 columns_found info: Columns of '{table}' were found by their names: [[{quantities}
-  {columns}]][[; {alike} fit too]][[; {in_si} without a unit are taken as SI]] DO If they are
-  others, name them by --columns and --units WHY A column that is taken for another quantity or
-  unit makes every parameter wrong.
-F102 unit_assumed info: {quantity} is taken as {unit}, for {reason} DO If it is another, give it by
-  --units WHY A wrong unit of positions or times scales velocities and inertias.
-F103 time_unit_assumed info: The stamps {columns} are taken as {unit}, {reason} DO If it is
-  another, give it by --units WHY A wrong unit of times scales velocities by a factor and inertias
-  by its square.
-F104 velocities_left_out info: The size of the velocities' unit, {unit}, is unknown: they are left
-  out WHY Velocities are computed from positions anyway; measured ones only help to find units.
+  {columns}]][[; {alike} fit too]][[; {in_si} without a unit are taken as SI]] DO If this is wrong,
+  give --columns and --units WHY A column that is taken for another quantity or unit makes every
+  parameter wrong.
+F102 unit_assumed info: {quantity} is taken as {unit}, for {reason} DO If the unit is another one,
+  give it by --units WHY A wrong unit of positions or times scales velocities and inertias.
+F103 time_unit_assumed info: The stamps {columns} are taken as {unit}, {reason} DO If the unit is
+  another one, give it by --units WHY A wrong unit of times scales velocities by a factor and
+  inertias by its square.
+F104 velocities_left_out info: The velocities are left out, because the size of their unit, {unit},
+  is unknown WHY Velocities are computed from positions anyway; measured ones only help to find
+  units.
 F106 names_matched info: Names of joints differ from those of the robot: [[{words} is {joints}]]
   WHY A wrong match mixes up the joints.
 F107 joints_left_out info: {words} left out: not among the joints of the robot WHY Only joints of
   the robot description can be identified.
-F108 joints_by_order: No name matches a joint: matched by order: [[{words} is {joints}]] DO If the
-  order is another, give it by --joints WHY A log of another order mixes up the joints.
-F109 joints_by_number: {columns} matched by number to {joints} of {count} joints DO If they are
-  others, name them by --joints WHY A log of another part of the robot mixes up the joints.
-F111 rows_of_other_joints info: Rows of other joints, or of the same in another order, are left
-  out: [[{sets} ({counts} rows)]] DO To use them, record a bag WHY Where publishers share a topic,
-  a column is of another joint in each row.
+F108 joints_by_order: No column name matches a joint: columns are matched by order: [[{words} is
+  {joints}]] DO If the order is wrong, give it by --joints WHY A log of another order mixes up the
+  joints.
+F109 joints_by_number: Columns {columns} are matched by number to {joints} of {count} joints DO If
+  the joints are others, name them by --joints WHY A log of another part of the robot mixes up the
+  joints.
+F111 rows_of_other_joints info: Rows of other joints, or of the same joints in another order, are
+  left out: [[{sets} ({counts} rows)]] DO To use them, record a bag WHY Where publishers share a
+  topic, a column is of another joint in each row.
 F113 rows_sorted info: The rows are not in the order of their stamps: they are sorted DO Export
   them in the order of recording, or name another column of times by --columns WHY Derivatives need
   samples in order of time.
 F114 rows_interpolated info: Positions and efforts are in different rows: they are interpolated WHY
   An interpolated effort has less noise than a measured one, and is late or early.
-F115 rows_without_states info: {count} rows without positions and efforts are left out WHY They
-  have other contents.
+F115 rows_without_states info: {count} rows without positions and efforts are left out WHY These
+  rows have other contents.
 F116 rows_without_time info: {count} rows without a time, or with one far from all others, are left
   out WHY A sample without its time cannot be used.
 F117 stamps_from_rate info: Stamps follow from the rate, {rate:g} Hz[[; the times {columns} have
-  {own:.4g} Hz]] DO If it is another, give it by --rate, or leave that out WHY A rate that is off
+  {own:.4g} Hz]] DO If the rate is another one, correct or leave out --rate WHY A rate that is off
   scales velocities and inertias.
-F119 trials_joined info: The times of '{path}' start again within it: they are taken for trials one
-  after another, {gap:g} s apart WHY Trials of different robots or loads do not belong together.
-F120 metadata_missing info: metadata.yaml is missing: the data files are read themselves WHY A
+F119 trials_joined info: The times of '{path}' start again within the file: the parts are taken as
+  trials one after another, {gap:g} s apart WHY Trials of different robots or loads do not belong
+  together.
+F120 metadata_missing info: metadata.yaml is missing: the data files are read without it WHY A
   recorder that was killed leaves none.
-F121 metadata_damaged: metadata.yaml is damaged ({reason}): the data files are read themselves DO
+F121 metadata_damaged: metadata.yaml is damaged ({reason}): the data files are read without it DO
   Check the disk WHY The disk or a copy may have damaged more of the recording.
-F122 files_missing: Of the recording {files} is missing DO Copy the whole folder WHY Their contents
-  are missing in the result.
-F123 messages_missing: '{file}' promises {promised} messages, {count} were found DO Check the disk,
-  or copy it again WHY The recording lost its end, or parts.
+F122 files_missing: The recording lacks {files} DO Copy the whole folder WHY Their contents are
+  missing in the result.
+F123 messages_missing: '{file}' should have {promised} messages, but has {count} DO Check the disk,
+  or copy the file again WHY The recording lost its end or other parts.
 F124 cut_short: The recording was cut short: it is read up to its last whole message DO mcap
   recover writes the index WHY A recorder that was killed leaves a file without its index.
 F125 damaged_parts: Damaged parts of '{file}' were left out: {parts}, with {count} messages[[ from
   {start:.2f} to {stop:.2f} s]] DO Check the disk WHY Gaps are bridged or left out; parameters of a
   joint that moved then are less certain.
 F126 messages_left_out: {count} messages of {topic} were left out: {reason} DO Correct the
-  publisher WHY Something publishes other messages there.
-F127 write_ahead_log: '{file}' was not merged into its database: its messages, the last ones, are
-  not read DO Run: sqlite3 {database} 'PRAGMA wal_checkpoint(TRUNCATE)' WHY A recorder that was
-  killed leaves its last messages in this file.
+  publisher WHY A publisher sends other messages on this topic.
+F127 write_ahead_log: '{file}' was not merged into its database: the last messages are not read DO
+  Run: sqlite3 {database} 'PRAGMA wal_checkpoint(TRUNCATE)' WHY A recorder that was killed leaves
+  its last messages in this file.
 F128 options_of_tables: --columns, --units and --rate apply to tables, not to a bag DO If its
-  efforts are no torques, set robot.drive_gain WHY A bag says itself what its fields are, but not
-  the unit of its efforts.
-F129 topic_chosen info: The joint states of {topic} are used, not those of {others} DO If these are
-  the wrong ones, name joints of another topic by --joints WHY Several publishers may be of several
+  efforts are no torques, set robot.drive_gain WHY A bag defines its fields, but not the unit of
+  its efforts.
+F129 topic_chosen info: The joint states of {topic} are used, not those of {others} DO If this
+  topic is wrong, name joints of another topic by --joints WHY Several publishers may be of several
   robots.
 F131 no_stamps: The joint states carry no stamps: the times of reception are used DO Let the
   publisher stamp its messages WHY Times of reception jitter and are late, which blurs
@@ -175,8 +179,8 @@ F133 efforts_of_topic info: The efforts are those of {topic} WHY Measured curren
 F134 several_publishers info: {groups} come from different publishers: they are interpolated WHY
   Clocks of publishers may differ.
 F135 update_rate info: The states of '{controller}' come at {rate:.4g} Hz, its parameter
-  update_rate is {stated}: its updates are taken to be as frequent as its states WHY DIDIM
-  simulates the controller at its update rate.
+  update_rate is {stated}: the rate of the states is used WHY DIDIM simulates the controller at its
+  update rate.
 F136 sets_of_joints: Joint states name different sets of joints: [[{sets} {counts} times]] DO Name
   the joints by --joints WHY Several publishers share a topic.
 F140 other_robot: The parameters are of {identified}, the recording of {recorded} DO Give the
@@ -214,7 +218,7 @@ F212 gaps_interpolated: Messages are missing throughout, {rate:.3g} a second arr
   {longest:.2f} s were interpolated DO Record without losses for better accelerations WHY
   Accelerations within the gaps are guessed.
 F213 gap_left_out info: Nothing was recorded for {duration:.2f} s in {count} gaps, the first at
-  {since:.2f} s: left out WHY What the robot did then is not in the result.
+  {since:.2f} s: left out WHY The result lacks the motion in these gaps.
 F215 mostly_gaps: Nothing was recorded for {duration:.2f} s in {count} gaps, which is {share:.0%}
   of the time: left out MEANS The parameters are those of a few short bursts and may be far off DO
   Record without losses WHY Filters have transients at the ends of each burst.
@@ -223,9 +227,9 @@ F216 samples_missing info: {count} of {total} samples are missing: they are inte
 F217 effort_clipped: The effort of {joint} is clipped in {share:.1%} of the samples: these are left
   out DO Run a slower trajectory WHY A drive at its limit does not show the torque that the motion
   needs.
-F218 effort_steps: The effort of {joint} comes in steps of {step:.3g} MEANS Rounding is no noise:
-  errors may be larger than σ says DO Record efforts with more digits WHY Rounding is the same at
-  the same effort; averaging does not remove it.
+F218 effort_steps: The effort of {joint} comes in steps of {step:.3g} MEANS Rounding is not random:
+  errors may be larger than σ DO Record efforts with more digits WHY Rounding is the same at the
+  same effort; averaging does not remove it.
 F219 periods_averaged info: The periods of {period:g} s were averaged WHY An average of periods has
   less noise.
 F221 efforts_held info: The efforts are held commands: they acted {delay:.2f ms} before their
@@ -271,9 +275,9 @@ F241 rows_copied: From {since:.2f} s on, {count} rows repeat earlier ones in eve
   in every digit while the robot moves.
 # F3: motion
 F301 hardly_moved: {joint} moved only {share:.0%} of the time DO Record a motion that moves it, or
-  name it in robot.locked WHY Of a joint at rest, friction takes any value.
+  name it in robot.locked WHY Dry friction of a joint at rest may have any value.
 F302 one_way: {joint} turned one way only ({share:.1%} of its motion the other way) MEANS Only the
-  sum of its Coulomb friction and its offset is identified. How it is split is an assumption DO
+  sum of its Coulomb friction and its offset is identified. The share of each is an assumption DO
   Record a motion that turns it both ways WHY At one sign of the velocity, Coulomb friction is a
   constant torque, as an offset is.
 F303 beyond_limits error: {joint} was recorded from {low:.4g} to {high:.4g}, outside of its limits
@@ -287,10 +291,10 @@ F305 locked_though_moving: No efforts with those of the others: [[{joints}, whic
   {positions:.4g}]], taken as locked there DO Record them with the others, or at rest WHY ^
 F306 joints_not_recorded: The recording lacks some joints. They are taken as locked at [[{joints}
   {positions:.4g}]] DO If that is wrong, set robot.locked WHY ^
-F307 stood_still info: {joint} stood at {position:.4g} and is not identified DO Let it move, if it
-  should be WHY Of a joint at rest nothing can be identified.
-F308 moved_but_locked: {joint} moved from {low:.4g} to {high:.4g} but is taken as locked DO Name it
-  in robot.joints, or record with it at rest WHY Its motion acts on the others.
+F307 stood_still info: {joint} stood at {position:.4g} and is not identified DO To identify it,
+  record it in motion WHY A joint at rest shows no parameter.
+F308 moved_but_locked: {joint} moved from {low:.4g} to {high:.4g} but is taken as locked DO Add the
+  joint to robot.joints, or record with the joint at rest WHY Its motion acts on the others.
 F309 names_alike: Joints of description and recording have names that are alike: [[{joints}
   and {recorded}]] DO If they are the same, rename them in the description WHY A joint without its
   recording is taken as locked.
@@ -323,8 +327,8 @@ F407 gravity_direction error: Gravity along ({direction:.2f}) in the frame of th
   set robot.gravity to that{tried} WHY With a wrong gravity, every mass and centre of mass is
   wrong.
 F408 friction_jump error: The friction of {joint} changes by {jump:+.2g} {unit} at {since:.2f} s DO
-  Leave out what is from {start:.2f} to {stop:.2f} s, or identify the parts apart, by --to
-  {since:.2f} and --from {since:.2f}{tried} WHY One value of friction cannot stand for two.
+  Leave out the time from {start:.2f} to {stop:.2f} s, or identify the parts separately, by --to
+  {since:.2f} and --from {since:.2f}{tried} WHY One friction parameter has one value.
 F409 effort_saturation error: The effort of {joint} seems to saturate near {limit:.3g} in
   {share:.0%} of the samples DO Run a slower trajectory WHY A drive at its limit does not show the
   torque that the motion needs.
@@ -343,9 +347,9 @@ F412 effort_changed error: During the recording the scale of efforts changed: {c
 F413 friction_changed error: During the recording the friction changed: {changes} DO Let the robot
   warm up before recording, or identify the parts separately (--from, --to) WHY Friction falls by a
   third or more as gears warm up.
-F414 load_changed error: During the recording the load beyond joints changed: {changes} MEANS What
-  hangs on these joints changed DO Identify the parts with and without it separately (--from, --to)
-  WHY One set of parameters cannot stand for both parts.
+F414 load_changed error: During the recording the load beyond joints changed: {changes} MEANS The
+  arm carries another load DO Identify the parts with each load separately (--from, --to) WHY
+  One set of parameters cannot stand for both parts.
 F415 offset_changed error: During the recording the zero of efforts changed: {changes} DO Calibrate
   the zero of the effort sensors, or identify the parts separately (--from, --to) WHY A zero that
   moves looks like friction and gravity.
@@ -358,8 +362,8 @@ F418 effort_magnitudes error: The efforts of {joints} have no sign, they never g
   friction, and lack gravity.
 F420 unexplained_coupling error: {unexplained}: a torque that follows speed and acceleration of
   {other} explains {share:.0%} of this DO [[If one motor turns both joints, write into a
-  configuration, and give it by -c: {lines}]][[Look for what connects {neither}, as a cable or a
-  hose: no motor that turns both at fixed ratios explains it]]{tried} WHY {biased}
+  configuration, and give it by -c: {lines}]][[Look for a connection of {neither}, such as a cable
+  or a hose: no motor that turns both at fixed ratios explains it]]{tried} WHY {biased}
 F421 unexplained_spring error: {unexplained}: a torque that follows its own position {explains} DO
   If a spring, a counterbalance or a cable acts on {joint}, add spring to its robot.friction WHY ^
 F422 unexplained_friction error: {unexplained}: another shape of friction {explains} DO Add one of
@@ -389,11 +393,11 @@ F430 spring_not_shown: The torque of {joint} explains {explained:.0%} of its def
 F432 second_encoder: {encoder} follows {joint} but deviates by up to {deflection:.2g} rad, in step
   with its effort (correlation {correlation:.2f}) MEANS {joint} is elastic DO Add it to
   robot.elastic.joints WHY Two encoders of a joint show its spring.
-F433 time_scale error: Gravity and inertia of the same bodies do not fit each other: the stamps
-  seem to be {length:.3g} times as far apart as the samples were, or {share:.0%} of gravity to act
-  DO Correct the unit or the rate of the times (of a table, --rate {rate:.4g}). If they are right,
-  see whether the driver or a counterbalance bears a part of gravity{tried} WHY Velocities are off
-  by as much as the stamps, inertias by twice that.
+F433 time_scale error: Gravity and inertia of the same bodies do not fit each other: either the
+  stamps are {length:.3g} times as far apart as the samples were, or {share:.0%} of gravity acts DO
+  Correct the unit or the rate of the times (of a table, --rate {rate:.4g}). If they are right, see
+  whether the driver or a counterbalance bears a part of gravity{tried} WHY Velocities are off by
+  as much as the stamps, inertias by twice that.
 F434 position_unit error: The position of {joints} seems to have another unit or scale{instead} DO
   Multiply it by {size:.4g}. For a table give --units 'position=rad*{size:.4g}', with one unit for
   each joint between commas{tried} WHY Velocities, inertias and gravity depend on it.
@@ -436,8 +440,8 @@ F453 masses_assumed: The URDF has no inertials, or the same in all links: {mass:
 F454 limits_in_degrees: No joint of an arm has such limits: [[{joints} {limits}]] MEANS They seem
   to be in degrees DO Give radians in the robot description, or in robot.lower, upper and velocity
   WHY A motion that is designed by such limits runs into stops.
-F455 base_held: {joints} lets the base float: it is taken as fixed DO Hold the base still, on a
-  stand WHY The model has no torques that a base in motion makes.
+F455 base_held: {joints} lets the base float: the base is taken as fixed DO Fix the base to a stand
+  WHY The model does not include motion of the base.
 F456 masses_in_grams error: The masses of the description add up to {mass:.4g} kg at a reach of
   {reach:.2g} m MEANS They seem to be in grams DO Write masses in kg, inertias in kg·m² WHY Efforts
   of a motion to be run, and standard parameters of links, follow from them.
@@ -455,9 +459,9 @@ F471 servo_ratios info: Of {parameters}, the motion determines only their ratio 
 F472 servo_undetermined: The motion does not determine {parameters}: they have no value DO Command
   faster and larger motions of these joints, that turn back and stop WHY What a motion does not
   show cannot be identified from it.
-F473 servo_not_saturated info: No torque limit shows: servos were asked for at most [[{joints}
-  {torques:.3g}]] DO For a limit, command steps that are too fast to follow WHY A limit shows in
-  positions only where it is reached.
+F473 servo_not_saturated info: The log shows no torque limit: servos needed at most [[{joints}
+  {torques:.3g}]] DO To identify limits, command steps that are too fast to follow WHY A limit
+  shows in positions only where it is reached.
 F474 servo_misfit: Residuals exceed the noise of the positions: [[{joints} {shares:.0%} of the
   tracking error]] DO Check the bodies of the description; stribeck or load_coulomb in
   robot.friction may be missing, and limits of the servo's speed or acceleration are not modelled
@@ -490,15 +494,15 @@ F505 near_description: The motion does not determine {parameters} well: they sta
   of the robot description. If a joint never slips, its dry friction is its holding torque DO
   Excite these joints more to identify them WHY What the motion does not show comes from the
   description.
-F506 payload_uncertain: The mass, {mass:.3g} ± {sigma:.2g} kg, is too small against its σ DO Check
-  {advice}, take a heavier body, or a motion against gravity WHY A payload is the difference of two
-  identifications.
+F506 payload_uncertain: The mass, {mass:.3g} ± {sigma:.2g} kg, is too small compared with its σ DO
+  Check {advice}, take a heavier body, or a motion against gravity WHY A payload is the difference
+  of two identifications.
 F507 payload_not_told: The motion does not distinguish {parameters} (σ is infinite), and so not
   {central} DO Use a motion in which the joints up to {joint} turn the payload about more
   directions, if these matter WHY A wrist that turns about one axis shows one inertia only.
 F508 payload_impossible: The best fit is not physical: this is the nearest physical body, up to
   {distance:.1f} σ away DO [[Check {advice}, and the robot description]][[Record longer for more
-  exact {inexact}]] WHY Noise, or a wrong model, lies between both.
+  exact {inexact}]] WHY Noise or a wrong model causes this distance.
 # F6: result
 F601 exact_fit: Residual and noise of [[{joints} ({residuals:.2p})]] are smaller than those of any
   sensor ({least:.1p}) MEANS They look like computed efforts DO Record measured efforts WHY Efforts
@@ -509,8 +513,8 @@ F602 no_dissipation: The friction of {joint} does not dissipate from {low:.3g} t
   (plain_friction in parameters.yaml), or record more of these speeds WHY A simulation with
   friction that gives energy is unstable.
 F604 logs_far_apart: The logs disagree; unexplained share of their efforts: [[{logs} {shares:.0%}
-  (alone {own:.0%})]] DO Identify apart what had another tool, temperature or robot WHY One set of
-  parameters cannot stand for several robots.
+  (alone {own:.0%})]] DO Identify logs with another tool, temperature or robot separately WHY One
+  set of parameters describes one robot.
 F605 logs_agree info: The logs agree within their σ: p = {p:.2g}, least for {parameter} (Cochran's
   Q test, Holm) WHY Parameters that repeat from log to log are those of the robot.
 F606 logs_disagree: The logs disagree, most on {parameter} ([[{logs} {values:.4g} ±
@@ -518,8 +522,8 @@ F606 logs_disagree: The logs disagree, most on {parameter} ([[{logs} {values:.4g
   temperature, tool or wear WHY σ of logs that differ is too small.
 F607 agreement_not_tested info: Too few of the logs determine all parameters to test whether they
   agree WHY The test needs an estimate from each log.
-F608 validation_copied: {share:.0%} of the validation is what was fitted: it validates nothing DO
-  Validate on another motion WHY A model always predicts what was fitted to it.
+F608 validation_copied: {share:.0%} of the validation was also fitted: this part validates nothing
+  DO Validate on another motion WHY A model always predicts what was fitted to it.
 F610 effort_not_predicted: {residual:.0%} of the effort of {joint} is not predicted MEANS No factor
   and no zero explains it DO Check whether payload, temperature or delay changed, and whether
   units, signs and parameters belong to this robot WHY The model does not stand for this recording.
@@ -564,7 +568,7 @@ F703 speed_changed info: {phase} ran at {low:.0%} to {high:.0%} of the planned s
   scaling, so its periods differ WHY Periods that differ cannot be averaged, and inertias are known
   better at full speed.
 F704 gains_changed: The gains of {joints} were changed during the recording, at an unknown time
-  MEANS No method uses them DO For DIDIM, record with gains that stay WHY DIDIM simulates the
+  MEANS No method uses them DO For DIDIM, record with constant gains WHY DIDIM simulates the
   controller with its gains.
 # F8: design of a motion
 F801 designed_columns info: The motion is designed for {count} columns: {which} WHY The motion
@@ -582,8 +586,9 @@ F806 overlapping: Not checked for collisions, because their shapes overlap in ma
   WHY A motion may bring these links together.
 F807 arm_hangs info: No ground is set, the arm seems to hang ({reason}) DO If there is one, set
   excitation.workspace.ground WHY Without a ground, the motion may reach the floor.
-F809 followers_stand_still: {joints} follow joints of the arm, and stand still in the model: how
-  they move is not in the checks of a motion DO Keep clear of them WHY They may hit something.
+F809 followers_stand_still: {joints} follow joints of the arm, but stand still in the model: checks
+  of a motion do not include their motion DO Keep clear of these joints WHY A joint that is not
+  checked may hit something.
 F810 self_collision_unchecked: Self-collision is not checked DO Set
   excitation.workspace.self_collision WHY The motion may bring links together.
 F811 ground_unchecked: The ground is not checked DO Set excitation.workspace.ground to its height
@@ -775,11 +780,11 @@ F1805 effort_zero: Effort of {joints} is exactly zero throughout DO Move it a li
   so, its sensor is dead WHY A joint without effort cannot be identified.
 F1806 efforts_frozen info: Efforts never change by a single bit DO Move the robot a little: if they
   stay so, the driver repeats an old value WHY Sensors have noise.
-F1807 moves info: {joints} moves, so that efforts are not compared with weights DO Ask again at
-  rest WHY At rest, efforts bear the weight alone.
-F1808 no_weight info: No joint bears a weight that would show sign and unit of its effort DO Ask
-  again with the arm stretched out sideways, where gravity acts on its joints WHY Weight is a
-  torque that is known without a motion.
+F1807 moves info: {joints} moves, so that efforts are not compared with weights DO Run the doctor
+  again at rest WHY At rest, efforts balance the weight alone.
+F1808 no_weight info: No joint bears a weight that would show sign and unit of its effort DO Run
+  the doctor again with the arm stretched out sideways, where gravity acts on its joints WHY Weight
+  is a torque that is known without a motion.
 F1809 efforts_beyond_weight: Efforts at rest are more than weight and friction, {weights} DO Set
   the zero of their sensors, and see that the arm touches nothing WHY A zero that is off looks like
   gravity.
@@ -815,7 +820,7 @@ F2004 other_clients info: {nodes} can send goals to '{controller}' DO Send none 
   runs WHY A goal replaces the motion of a session.
 F2005 alone ok: Nobody else commands '{controller}' WHY A session is alone with the robot.
 F2101 not_writable error: No recording can be written: {reason} DO Set recorder.folder to another
-  one WHY A session without a recording is for nothing.
+  one WHY A session without a recording gives no result.
 F2102 disk_space ok: {free:.1f} GB are free for '{folder}' DO [[Make room, or set {setting} to
   another one]] WHY A minute of seven joints at 1 kHz takes about 60 MB.
 """

@@ -111,14 +111,14 @@ def open_input(
         for other in known[1:]:
             if str(other.urdf).split() != str(known[0].urdf).split():
                 raise RecordingError(
-                    f"'{known[0].source}' and '{other.source}' carry different robot "
-                    'descriptions: give the one that holds for both with --urdf, or identify '
-                    'each robot by itself'
+                    f"'{known[0].source}' and '{other.source}' have different robot "
+                    'descriptions: give the right one for both with --urdf, or identify '
+                    'each robot separately'
                 )
         description = recordings[0].urdf or read_urdf(checked) or fallback
     if not description:
         raise ConfigurationError(
-            f"'{recordings[0].source}' carries no robot description: give one with --urdf, or a "
+            f"'{recordings[0].source}' has no robot description: give one with --urdf, or a "
             'configuration with -c whose robot.urdf names one'
         )
     wanted = replace(checked.robot, joints=options.joints or checked.robot.joints)
@@ -200,8 +200,8 @@ def split(
         (first, last), (start, stop) = chosen.time_range, other.time_range
         if start < last and first < stop:
             raise ConfigurationError(
-                'what is fitted cannot validate: let parts not overlap, as --part 0:0.7 and '
-                '--validation-part 0.7:1'
+                'the parts overlap, but fitted data cannot validate: choose separate parts, as '
+                '--part 0:0.7 and --validation-part 0.7:1'
             )
         return chosen, other
     if part is None:
@@ -267,8 +267,8 @@ def _check_positions(recordings: Sequence[AnyRecording], joints: Sequence[str]) 
             if abs(one.middle - two.middle) > MIN_TRAVEL and not (one.moves or two.moves):
                 raise RecordingError(
                     f"{joint} stands at {one.middle:.4g} in '{recordings[0].source}' and at "
-                    f"{two.middle:.4g} in '{other.source}': identify these apart, or record "
-                    'with it at one place'
+                    f"{two.middle:.4g} in '{other.source}': identify the logs separately, or "
+                    'record with this joint at one position'
                 )
 
 

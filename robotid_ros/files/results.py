@@ -205,7 +205,7 @@ def base_covariance(results: Results) -> np.ndarray:
     lower, size = results.quality.correlation if results.quality else (), len(results.base)
     if len(lower) != size:
         raise ConfigurationError(
-            'the results do not say how their parameters vary: identify again'
+            'the results have no covariance of the parameters: identify again'
         )
     correlation = np.zeros((size, size))
     for k, row in enumerate(lower):
@@ -225,7 +225,7 @@ def known_of(results: Results) -> 'Known':
         rate = float(data.get('independent_rows') or sum(data['rows'])) / len(rows) / duration
     except (KeyError, TypeError, ValueError, ZeroDivisionError):
         raise ConfigurationError(
-            'the results do not say how long was recorded, and how many rows: identify again'
+            'the results lack the duration and the number of rows: identify again'
         ) from None
     joints = {each.joint: each.from_parameters for each in verdict_of(results).joints}
     return Known(

@@ -118,13 +118,13 @@ def next_step(results: Results, folder: object = 'FOLDER', *, brief: bool = Fals
         weak = [each.joint for each in verdict.joints if each.from_parameters > bound]
         return (
             f'Record more motion of {", ".join(weak or [worst.joint])}, faster and over more of '
-            f'the range (robotid design CONFIG --known {folder} finds it), and identify all logs '
-            'together: robotid identify LOG ANOTHER_LOG.'
+            f'the range (robotid design CONFIG --known {folder} designs it), and identify all '
+            'logs together: robotid identify LOG ANOTHER_LOG.'
         )
     if verdict.reason == verdicts.NOT_VALIDATED:
         return (
             f'Record another motion and validate: robotid validate LOG --parameters {folder}, or '
-            'identify a session, whose second motion validates.'
+            'identify a session, which includes a motion for validation.'
         )
     return f'Look at the residual of {worst.joint} in the report: spectrum and friction curve.'
 

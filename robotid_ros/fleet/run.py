@@ -196,7 +196,7 @@ class Engine(contextlib.ExitStack):
                 value = future.result() if error is None else None
             except gone as reason:
                 raise EngineError(
-                    'the scheduler is gone: start it and run again, what is done is kept'
+                    'the scheduler ended: start it and run again, finished sessions are kept'
                 ) from reason
             job = waiting.pop(future.key)
             if isinstance(error, killed):

@@ -88,4 +88,4 @@ def test_the_next_motion_is_for_what_results_leave_unknown(run, bag, tmp_path):
     del values['data']['to']
     (folder / 'parameters.yaml').write_text(yaml.safe_dump(values))
     code, _, error = run('design', CONFIG, '-o', file, '--force', '--known', folder)
-    assert code == 1 and 'how long was recorded' in error and 'identify again' in error
+    assert code == 1 and 'lack the duration' in error and 'identify again' in error

@@ -82,7 +82,7 @@ def test_bad_signals_are_refused(run, record, config, tmp_path):
     none = [()] * len(t)
     sentence(outcome(t, q, none), 'has no effort')
     dead = np.where([True, False], tau, np.nan)
-    sentence(outcome(t, q, dead), 'no effort of joint_2')
+    sentence(outcome(t, q, dead), 'no changing effort of joint_2')
     sentence(outcome(t, np.full_like(q, np.nan), tau), 'joint')
     sentence(outcome(t, np.zeros_like(q), tau), 'still')
     sentence(outcome(t[:60], q[:60], tau[:60]), 'lasts')

@@ -95,7 +95,7 @@ def test_results_without_a_covariance_have_no_ranges(run, tmp_path, scara):
 
     results = saved(tmp_path / 'results', *scara)
     code, out, err = run('export', results, '--format', 'ranges')
-    assert (code, out) == (1, '') and 'how their parameters vary: identify' in unwrapped(err)
+    assert (code, out) == (1, '') and 'no covariance of the parameters: identify' in unwrapped(err)
 
 
 def test_isaac_lab_draws_within_the_ranges(folder):

@@ -115,7 +115,7 @@ def test_an_arm_with_friction_of_another_law_stands_for_it_too(run, scara, body,
 def test_no_payload_is_said_so(run, bag, tmp_path):
     again = shutil.copytree(bag, tmp_path / 'again')
     code, out, _ = run('payload', bag, again, '-o', tmp_path / 'none.yaml')
-    assert code == EXIT_UNUSABLE and 'is too small against its σ' in out
+    assert code == EXIT_UNUSABLE and 'is too small compared with its σ' in out
 
 
 def test_what_is_missing_is_named(run, bag, tmp_path):
@@ -151,4 +151,4 @@ def test_a_payload_is_set_by_what_is_printed_where_its_interface_is_not_installe
     assert (code, out) == (1, '') and err.count('\n') == 1
     assert 'ros2 service call /io_and_status_controller/set_payload ur_msgs/srv/SetPayload' in err
     code, _, err = run('payload', file, '--restore')
-    assert code == 1 and 'does not hold what was set before' in err
+    assert code == 1 and 'is no file that --set wrote' in err

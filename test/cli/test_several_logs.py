@@ -106,7 +106,7 @@ def test_logs_of_other_joints_or_poses_are_one_sentence(run, tables, scara, tmp_
             tmp_path / f'{name}.csv', robot.joints, t, q, np.column_stack([np.cos(t), np.sin(t)])
         )
     err = refused(run, tmp_path / 'low.csv', tmp_path / 'high.csv', *urdf)
-    assert f'{others[0]} stands at 0.1 in' in err and 'identify these apart' in err
+    assert f'{others[0]} stands at 0.1 in' in err and 'identify the logs separately' in err
 
 
 @pytest.mark.usefixtures('without_bokeh')
@@ -117,7 +117,7 @@ def test_bags_of_other_robots_are_one_sentence(run, bag, scara, tmp_path):
     heavier = dataclasses.replace(robot, urdf=robot.urdf.replace('mass value="', 'mass value="1'))
     other = record(tmp_path, heavier, chi, 'other')
     err = refused(run, bag, other, '-o', tmp_path / 'out')
-    assert 'carry different robot descriptions: give the one that holds for both' in err
+    assert 'have different robot descriptions: give the right one for both' in err
     (tmp_path / 'arm.urdf').write_text(robot.urdf)
     out = ('--urdf', tmp_path / 'arm.urdf', '-o', tmp_path / 'out')
     assert run('identify', bag, other, *out)[0] == 0

@@ -150,9 +150,9 @@ identify log.csv -c arm.yaml -o kept.yaml | is a file, not a folder: name anothe
 identify log.csv -c arm.yaml --otput x | did you mean '--output'?
 identify empty.csv -c arm.yaml | record again
 identify words.csv -c arm.yaml | give a bag (MCAP, SQLite), or a CSV file
-identify arm.urdf -c arm.yaml | a robot description goes behind --urdf
-identify log.csv arm.urdf | a robot description goes behind --urdf
-identify log.csv arm.yaml | a configuration behind -c
+identify arm.urdf -c arm.yaml | give a robot description by --urdf
+identify log.csv arm.urdf | give a robot description by --urdf
+identify log.csv arm.yaml | a configuration by -c
 identify '' --urdf arm.urdf | set the variable that holds it
 identify log.csv --urdf '' | set the variable that holds it
 identify log.csv --urdf folder | give a file
@@ -165,8 +165,8 @@ identify log.csv -c again.yaml | the key 'robot' is given twice
 identify log.csv -c number.yaml | must be of type str, not 5
 identify log.csv -c arm.yaml --rate nan | must be a number above zero
 identify log.csv -c arm.yaml --rate 0 | must be a number above zero
-identify log.csv -c arm.yaml --part 0:0.7 --validation-part 0.5:1 | what is fitted cannot validate
-identify log.csv -c arm.yaml --validation-part 0.5:1 | what is fitted cannot validate
+identify log.csv -c arm.yaml --part 0:0.7 --validation-part 0.5:1 | fitted data cannot validate
+identify log.csv -c arm.yaml --validation-part 0.5:1 | fitted data cannot validate
 identify log.csv -c arm.yaml --part 0:0.7 --validation ./log.csv | or leave it out
 identify log.csv -c arm.yaml --validation lgo.csv | did you mean 'log.csv'?
 identify log.csv -c arm.yaml -o arm.urdf/x | is a file, not a folder: name another one
@@ -313,7 +313,7 @@ rollout log.csv kept --draws -1 | give 0 or more
 init closed.urdf | a tree without a loop
 init table.urdf | (base_link, table)
 init arm.urdf -o new.txt | let its name end in .yaml
-init arm.urdf -o new.yaml --mass 5 | leave it out
+init arm.urdf -o new.yaml --mass 5 | leave out --mass
 identify log.csv -c ratio.yaml | needs one ratio per joint (2)
 identify log.csv -c gravity.yaml | must have three numbers
 identify log.csv -c locked.yaml | did you mean 'joint_2'?
@@ -328,7 +328,7 @@ identify log.csv --urdf pipe.csv | is a device or a pipe
 identify /dev/zero -c arm.yaml | is a device or a pipe
 identify log.csv --urdf /dev/zero | is a device or a pipe
 identify - -c arm.yaml | give a rosbag2 folder or file
-identify six.csv -c arm.yaml | name those that count
+identify six.csv -c arm.yaml | choose among them
 identify untimed.csv -c arm.yaml | or give the rate in Hz with --rate
 identify nan.csv -c arm.yaml | has no effort of any joint
 identify half.npz -c arm.yaml | copy or export it again

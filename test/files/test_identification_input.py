@@ -117,7 +117,7 @@ def test_what_is_given_goes_before_what_was_recorded(log, tmp_path):
     assert open_input([bag], checked, fallback=given).urdf == named
     assert open_input([bag], checked, given).urdf == given
     assert open_input([log], recorded, fallback=given).urdf == given
-    with pytest.raises(ConfigurationError, match='carries no robot description'):
+    with pytest.raises(ConfigurationError, match='has no robot description'):
         open_input([log], recorded)
 
 

@@ -90,7 +90,7 @@ def test_a_finger_that_moves_without_effort_is_one_sentence(effort, torque, tmp_
     moving = 0.5 + 0.4 * np.sin(TIME)
     path = write(tmp_path, (*ARM, 'finger'), columns(q, moving), columns(tau, dead))
     with pytest.raises(
-        RobotIdError, match=r'no effort of finger that changes while it moves \(from 0.1 to'
+        RobotIdError, match=r'no changing effort of finger, which moves from 0.1 to'
     ):
         opened(path)
     with pytest.raises(RobotIdError, match='finger'):

@@ -399,7 +399,7 @@ class NextProblem(Problem):
     widens σ, and no motion reduces it. `before` is that error, relative, of all joints together.
     """
 
-    columns_note = 'with what is known of them'
+    columns_note = 'with their known covariance'
 
     def __init__(
         self, robot: Robot, settings: ExcitationSettings, scene: CollisionScene, known: Known
@@ -410,15 +410,14 @@ class NextProblem(Problem):
         if known.joints != robot.joints or lacking:
             what = f'parameters {shortened(lacking, FEW)}' if lacking else 'other joints'
             raise ConfigurationError(
-                f"the results are not of '{robot.name}' with these joints and this friction "
-                f'({what}): give its own, or set robot.joints and robot.friction as they have it'
+                f"the results have another robot, joints or friction than '{robot.name}' "
+                f'({what}): give other results, or set robot.joints and robot.friction as there'
             )
         places = [known.names.index(name) for name in base.names]
         covariance = known.covariance[np.ix_(places, places)]
         if not np.isfinite(covariance).all():
             raise ConfigurationError(
-                'the results leave parameters wholly open, their σ is infinite: design a motion '
-                'without them'
+                'the results have parameters of infinite σ: design a motion without these results'
             )
         limited, limits = replace(robot, limits=self.limits), self.limits
         reached = limits.lower, limits.upper, limits.velocity

@@ -239,7 +239,7 @@ class RobotDynamics:
         chi = np.array(chi, dtype=float)
         if isinstance(robot, ElasticRobot):
             raise ConfigurationError(
-                'a robot with springs in its joints has no torque by its motion alone'
+                'the motion alone does not determine the torques of a robot with springs'
             )
         if np.any(chi[robot.first_columns + 9] <= 0.0):
             raise ConfigurationError(

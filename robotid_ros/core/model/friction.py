@@ -314,7 +314,7 @@ def make_terms(names: tuple[str, ...], constants: Mapping[str, float]) -> tuple[
             if value == UNKNOWN:
                 raise ConfigurationError(
                     f"friction term '{term.name}' needs '{constant}': give it in "
-                    'robot.friction_constants, or leave the friction of the joint open, and it '
-                    'is looked for'
+                    'robot.friction_constants, or leave the joint out of robot.friction, so '
+                    'that the data decide'
                 )
     return terms

@@ -260,7 +260,7 @@ class Robot:
         if self.followers:
             names = ', '.join(follower.name for follower in self.followers)
             raise ConfigurationError(
-                f'{what} does not go with joints that mimic identified ones ({names}): '
+                f'{what} is not possible with joints that mimic identified joints ({names}): '
                 'make them fixed in a copy of the URDF, or name the joints that they follow in '
                 'robot.locked'
             )

@@ -92,8 +92,8 @@ def build_robot(urdf: str, settings: RobotSettings) -> Robot:
     for key, joint in elements.items():
         if joint.get('type') in FREE_TYPES:
             raise ModelError(
-                f'joint {key} is {joint.get("type")}: no joint of an arm can be identified that '
-                'is, make it fixed'
+                f'joint {key} is of the type {joint.get("type")}, which cannot be identified: '
+                'make it fixed'
             )
     chosen = [elements[joint] for joint in joints]
     limits = _limits(chosen, settings)
@@ -380,7 +380,7 @@ def _check_units(model: pinocchio.Model) -> tuple[Finding, ...]:
         depth[k] = depth[parent] + 1
     if (longest := float(reach.max())) > MOST_REACH:
         raise ModelError(
-            f'the origins of the joints add up to {longest:.4g} m, as those of no arm do: write '
+            f'the origins of the joints add up to {longest:.4g} m, too much for an arm: write '
             'the lengths of the robot description in metres (not in millimetres)'
         )
     bodies = [body for body in model.inertias.tolist()[1:] if body.mass > 0.0]
@@ -419,8 +419,9 @@ def _gains(settings: RobotSettings, joints: tuple[str, ...]) -> tuple[Array, Arr
     gain = frozen(_given(settings, 'drive_gain', gain))
     if not gain.all():
         raise ConfigurationError(
-            f"'drive_gain' of {joints[int(np.argmin(np.abs(gain)))]} is 0, so its efforts are "
-            'none: give the torque per unit of effort, or leave the joint out (robot.joints)'
+            f"'drive_gain' of {joints[int(np.argmin(np.abs(gain)))]} is 0, which removes "
+            'its efforts: give the torque per unit of effort, or leave the joint out '
+            '(robot.joints)'
         )
     return gain, frozen(_given(settings, 'drive_gain_spread', spread))
 
@@ -446,7 +447,7 @@ def elastic_robot(robot: Robot, settings: RobotSettings) -> ElasticRobot:
     UnknownNameError.check('joint', elastic.joints, robot.joints)
     if robot.couplings:
         raise ConfigurationError(
-            "'robot.couplings' and 'robot.elastic' do not go together: take one of them out"
+            "'robot.couplings' and 'robot.elastic' exclude each other: take one of them out"
         )
     names, count = elastic.motors or [f'{x}_motor' for x in elastic.joints], len(elastic.joints)
     if len(names) != count:

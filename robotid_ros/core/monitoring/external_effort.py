@@ -253,9 +253,7 @@ def contact_thresholds(seen: ExternalEffort, false_alarms: float) -> ContactThre
     alarms are per hour, of all joints together. RecordingError: too few samples.
     """
     if len(seen.stamp) < FEWEST:  # type: ignore[arg-type]
-        raise RecordingError(
-            'efforts were recorded for too short a time to learn what they are without a contact'
-        )
+        raise RecordingError('the recording is too short for thresholds of contacts')
     residual, hidden = seen.effort, seen.below + seen.above
     known = hidden <= KNOWN * hidden.max(axis=0)
     known[:, known.sum(axis=0) < FEWEST] = True

@@ -344,8 +344,8 @@ def identify_drive_gains(
             inverse, sigma_inverse = float(found.value[0]), float(found.sigma[0])
         if not inverse > SIGNIFICANT * sigma_inverse:
             raise RecordingError(
-                f'{joint} does not feel the payload well enough for its drive gain: '
-                'take a heavier one, or a motion that moves it more'
+                f'the payload loads {joint} too little for its drive gain: '
+                'take a heavier payload, or a motion that moves the joint more'
             )
         value[j], sigma[j] = 1.0 / inverse, sigma_inverse / inverse**2
     return DriveGains(robot.joints, value, sigma)

@@ -339,5 +339,5 @@ def validate(
         part = validate_samples(samples, robot, chi)
         sampler.add(part, len(part.time))
     if not sampler.blocks:
-        raise StandstillError('no joint moves in what is to validate on: choose another part')
+        raise StandstillError('no joint moves in the part for validation: choose another part')
     return Validation.concatenate(sampler.blocks)

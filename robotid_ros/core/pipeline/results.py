@@ -61,7 +61,7 @@ class Identification:
     plain_friction: Mapping[str, PlainFriction] = dataclasses.field(default_factory=dict)
 
     def __repr__(self) -> str:
-        residual = f'{100.0 * self.fitted.total_residual():.2f} % left of the fit'
+        residual = f'{100.0 * self.fitted.total_residual():.2f} % residual of the fit'
         if self.validation is not None:
             residual += f', {100.0 * self.validation.total_residual():.2f} % of the validation'
         warned = sum(found.severity > Severity.INFO for found in self.findings)

@@ -135,7 +135,7 @@ def _check_command(log: CommandedLog, j: int, joint: str) -> None:
         which = f'{copies[0]} samples later' if copies[0] else 'at the same time'
         raise RecordingError(
             f"the commands of {joint} in '{log.source}' are its measured positions {which}: they "
-            'say nothing of its servo; record what is sent to it'
+            'do not show how its servo behaves; record the commands sent to it'
         )
     if travel <= 0.0 or np.ptp(u) <= 0.0:
         return
@@ -332,13 +332,12 @@ def identify_commanded(
         )
     if robot.assumed_inertials:
         raise ConfigurationError(
-            'the robot description has no inertials, and without an effort nothing else says what '
-            'torques are: give one with masses and inertias'
+            'the robot description has no inertials, which set the scale of torques without '
+            'efforts: give one with masses and inertias'
         )
     if known_mass is not None and len(recordings) < 2:
         raise ConfigurationError(
-            'a known mass needs a log with it and one without: give both, the one with the mass '
-            'last'
+            'a known mass needs two logs: give one without the mass, then one with it'
         )
     progress('reading commands')
     logs = [commanded_log(recording, robot) for recording in recordings]
@@ -381,7 +380,7 @@ def _servo_arm(robot: Robot, logs: int, known_mass: KnownMass | None) -> ServoAr
         joint = int(frame.parentJoint) - 1
         if joint < 0:
             raise ConfigurationError(
-                f"'{known_mass.link}' does not move: a mass there says nothing"
+                f"'{known_mass.link}' does not move: choose a link that moves for the known mass"
             )
         added[-1] = joint, pinocchio.Inertia(known_mass.mass, point, np.zeros((3, 3)))
     return ServoArm(robot, tuple(names), np.full(robot.n, np.inf), speeds, tuple(added))

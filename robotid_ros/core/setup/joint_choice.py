@@ -372,10 +372,10 @@ def select_joints(
         above, below = (tree.above(tree.joints[k].parent) for k in (name, joint))
         if joint in above or name in below:
             raise ModelError(
-                f'the recording has no effort of {name} that changes while it moves (from '
-                f'{seen[name].lower:.4g} to {seen[name].upper:.4g}): record it with the others or '
-                'at rest, or ask for all by --joints where another publisher has it, or set '
-                f'robot.locked.{name} where it hardly matters'
+                f'the recording has no changing effort of {name}, which moves from '
+                f'{seen[name].lower:.4g} to {seen[name].upper:.4g}: record its effort, or keep it '
+                'at rest; if another publisher has it, name all joints by --joints; if it hardly '
+                f'matters, set robot.locked.{name}'
             )
     # Where grippers and other branches stand hardly acts on the arm.
     chains = (arm for arm in _arms(tree)[0] if not set(joints).isdisjoint(arm))

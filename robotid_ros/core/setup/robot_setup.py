@@ -69,8 +69,8 @@ def find_start(
         needed = np.median(shares[np.isfinite(shares[:, j]), j]) * limits.effort[j]
         raise TrajectoryError(
             f'the effort limit of {robot.joints[j]}, {limit:.4g} {unit}, holds the arm in none of '
-            f'{len(shares)} poses, half of which need more than {needed:.4g} {unit}: correct it, '
-            'or the masses of the description, or leave the joint out (robot.joints)'
+            f'{len(shares)} poses, half of which need more than {needed:.4g} {unit}: correct '
+            'the limit or the masses of the description, or leave the joint out (robot.joints)'
         )
     for most in (HELD_SHARE, 1.0):
         asked = np.flatnonzero(largest <= most)

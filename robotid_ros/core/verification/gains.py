@@ -234,8 +234,8 @@ class BodyLoops:
             growth = growth_at_margins(self._mass, tried, *loops, self._damping, *least)
             found = tried[np.argmin(growth.max(axis=-1)), 0]
         raise ControllerError(
-            f'no gains below the present ones of {shortened(self._names)} hold the bodies of the '
-            'description: check its inertias'
+            f'no gains below the present ones of {shortened(self._names)} are stable with the '
+            'bodies of the description: check its inertias'
         )
 
 

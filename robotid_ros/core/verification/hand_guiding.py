@@ -65,8 +65,8 @@ class HandGuiding:
         if (beyond := np.abs(tau) > limit).any():
             k = int(np.argmax(beyond))
             raise ConfigurationError(
-                f'{self._joints[k]} would need an effort of {tau[k]:.3g} to hold the arm and what '
-                f'it carries, more than the {limit[k]:.3g} that may be used: carry less'
+                f'{self._joints[k]} needs an effort of {tau[k]:.3g} to hold the arm and its load, '
+                f'but {limit[k]:.3g} is allowed: reduce the load'
             )
         # Friction holds in either direction, and more than it brakes a slow motion.
         dry = np.abs(

@@ -148,7 +148,7 @@ def summarise(path: str | Path, options: ReadOptions = DEFAULTS) -> BagSummary:
         obstacles = {
             'identification': obstacle or 'no joint that moves has a live effort' * (not efforts),
             'validation': 'no validation phase: use --part' * (not validates),
-            'didim': 'no controller state, or no gains that stayed' * (not replay),
+            'didim': 'no controller state, or no constant gains' * (not replay),
             'self-contained': without
             if urdf
             else 'no robot description: give --urdf FILE or -c CONFIG',

@@ -228,8 +228,8 @@ def find_driver(name: str, frame: str, body: Array, service: str = '') -> Driver
         )
     if not np.isfinite(body[: 10 if maker.inertia else 4]).all():
         raise ConfigurationError(
-            f'{name} needs what the motion does not determine: record one that turns the payload '
-            'more'
+            f'{name} needs values that the motion does not determine: record a motion that '
+            'turns the payload more'
         )
     checked_inertia(np.nan_to_num(body))
     driver = maker.driver
@@ -240,7 +240,7 @@ def find_driver(name: str, frame: str, body: Array, service: str = '') -> Driver
     package = driver.type.partition('/')[0]
     if find_spec(package) is None:
         raise MissingPackageError(
-            f'nothing is set, as {package} is not installed here: type where it is '
+            f'nothing is set, as {package} is not installed here: where it is, type '
             f'{call_text(driver, body, service)}'
         )
     return driver

@@ -80,7 +80,7 @@ def ranges(model: IdentifiedModel) -> tuple[dict[str, bytes], list[str]]:
         del table['bodies'], names['bodies']
     if 'delay' in shown:
         table['delay'] = _range_of('s', shown['delay'], draws['delay'])
-    notes = ['a range is of one parameter alone; draws.npz has whole robots']
+    notes = ['each range is of one parameter alone; draws.npz has complete sets']
     if 'obstacle' in model.results.data:
         notes.append('no possible robot explains the recording: all draws predict it worse')
     if servos := model.estimate:

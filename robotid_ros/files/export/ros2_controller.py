@@ -95,7 +95,7 @@ def moveit(model: IdentifiedModel) -> tuple[str, list[str]]:
         'joints': list(model.robot.recorded_joints),
     }
     manager = {'controller_names': ['feedforward'], 'feedforward': entry}
-    note = "the node 'feedforward' must run: it hands MoveIt's goals on to the arm's controller"
+    note = "the node 'feedforward' must run: it forwards MoveIt's goals to the arm's controller"
     return f'# {note}\n{dump_yaml({"moveit_simple_controller_manager": manager})}', [note]
 
 

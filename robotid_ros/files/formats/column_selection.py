@@ -166,7 +166,7 @@ def find(
         if not np.array_equal(columns[name], columns[own], equal_nan=True):
             raise RecordingError(
                 f"'{table.source}' has two columns '{own}', of different values: rename one, or "
-                f"name those that count with --columns, where the other one is '{name}'"
+                f"choose with --columns, where the second one is '{name}'"
             )
     return found, automatic
 
@@ -232,7 +232,7 @@ def match_columns_to_joints(
             few = f'{columns[0]}..{columns[len(known) - 1]}'
             raise RecordingError(
                 f"'{table.source}' has {len(numbers)} columns {selection.pattern}, the robot "
-                f'{len(known)} joints ({", ".join(known)}): name those that count, as in '
+                f'{len(known)} joints ({", ".join(known)}): choose among them, as in '
                 f"--columns 'position={few}', and as many efforts"
             )
         elif max(counted) + 1 == len(known):

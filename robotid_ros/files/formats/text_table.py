@@ -114,8 +114,8 @@ def read_text_table(path: Path) -> ColumnTable:
     if form is None or start_text.startswith('{'):  # JSON has commas, too
         raise RecordingError(
             f"'{path}' holds no table of numbers in its first {HEAD} lines: give a bag "
-            '(MCAP, SQLite), or a CSV file with one row per sample; a robot description goes '
-            'behind --urdf, a configuration behind -c'
+            '(MCAP, SQLite), or a CSV file with one row per sample; give a robot '
+            'description by --urdf, a configuration by -c'
         )
     width = len(rows[0])
     cells = [next((r[k] for r in rows if k < len(r) and r[k].strip()), '') for k in range(width)]

@@ -37,7 +37,7 @@ def save_page(kind: str, path: str | Path, *subject: Any, overwrite: bool = True
     """
     plotting_library()
     if Path(path).suffix != '.html':  # it may replace a page, and nothing else
-        raise FileError(f"'{path}' is to be a page: let its name end in .html")
+        raise FileError(f"'{path}' will be a page: let its name end in .html")
     # What a design needs, other pages need not import.
     module = import_module(f'.{"design" if kind == "design" else "pages"}', __package__)
     return write_text(path, getattr(module, f'{kind}_page')(*subject), overwrite=overwrite)

@@ -119,7 +119,7 @@ class ControllerDescription(Controller):
         if self.command_interfaces != ('effort',):
             raise ControllerError(
                 f"'{self.name}' commands {', '.join(self.command_interfaces)}: gains follow from "
-                'the inertia only where efforts are commanded'
+                'the inertia only for effort commands'
             )
 
     def fields_of(self, kind: Any, prefix: str) -> dict[str, Any]:

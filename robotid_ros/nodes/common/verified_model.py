@@ -31,16 +31,17 @@ def load_model(folder: Path, urdf: str, settings: RobotSettings) -> VerifiedMode
     robot = build_robot(urdf, settings)
     if results.joints not in (robot.joints, robot.recorded_joints):
         raise FileError(
-            f"'{folder}' is about {', '.join(results.joints)}, the robot has "
-            f'{", ".join(robot.joints)}: identify it, or name the folder of its results'
+            f"'{folder}' has results of {', '.join(results.joints)}, the robot has "
+            f'{", ".join(robot.joints)}: identify this robot, or name the folder of its results'
         )
     if (file := folder / URDF).exists():
         both = map(_joint_places, (robot, build_robot(file.read_text(), settings)))
         far = np.abs(np.subtract(*both)).max(axis=(1, 2)) > SAME_PLACE
         if far.any():
             raise FileError(
-                f"'{folder}' is about an arm whose {robot.model.names[1 + int(np.argmax(far))]} "
-                'has another place or axis: identify this robot, or correct its description'
+                f"'{folder}' has results of an arm whose "
+                f'{robot.model.names[1 + int(np.argmax(far))]} has another position or axis: '
+                'identify this robot, or correct its description'
             )
     return VerifiedModel(folder, results, robot, *parameters_of(results, robot))
 

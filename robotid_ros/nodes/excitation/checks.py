@@ -157,7 +157,7 @@ class ClockWatch:
         """Check that it was not set since the beginning."""
         if self._steps:
             step = self._steps[0] * 1e-9
-            raise RobotStateError(f"'/clock' was set by {step:+.2f} s: let it run on in a session")
+            raise RobotStateError(f"'/clock' was set by {step:+.2f} s: do not set it in a session")
 
 
 class RecorderWatch:

@@ -103,8 +103,8 @@ class Guardian:
                 again = time.monotonic() + attempt
             if not self.is_running or time.monotonic() > end:
                 raise ControllerError(
-                    'the guardian, which stops the robot should this node die, cannot reach the '
-                    'controller: nothing was moved, try again'
+                    'the guardian cannot reach the controller, so that nothing would stop the '
+                    'robot if this node died: nothing was moved, try again'
                 )
             time.sleep(0.01)
 
@@ -121,13 +121,13 @@ class Guardian:
             if word in _REASONS:
                 raise ControllerError(_REASONS[word].format(self._longest_gap))
         if not self.is_running:
-            raise ControllerError('the guardian died: a robot without it is not moved')
+            raise ControllerError('the guardian died: without it the robot is not moved')
         if now - self._beat < BEAT_PERIOD:
             return
         self._beat = now
         self._send_line('beat')
         if is_suspended(self.pid):
-            raise ControllerError('the guardian is suspended: a robot without it is not moved')
+            raise ControllerError('the guardian is suspended: without it the robot is not moved')
 
     def clear_goal(self) -> None:
         """Say that no goal runs any more."""

@@ -47,8 +47,8 @@ class MotionLog:
         rows = (stamp >= self.start) & (stamp <= self.stop)
         if rows.sum() < LEAST_STATES:
             raise RobotStateError(
-                f'only {rows.sum()} states of the controller are there of a whole motion: give '
-                'this machine less to do'
+                f'only {rows.sum()} states of the controller arrived in a whole motion: reduce '
+                'the load of this machine'
             )
         return Tracking(self.joints, np.multiply(stamp[rows] - self.start, 1e-9), error[rows])
 

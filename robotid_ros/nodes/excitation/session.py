@@ -229,8 +229,8 @@ def let_in(robot: Robot, start: Array, goal: Array, tolerance: Array) -> Robot:
         raise RobotStateError(
             f'{robot.joints[worst]} is held at {start[worst]:.4f}, {beyond[worst]:.2g} beyond its '
             f'limits [{limits.lower[worst]:.4f}, {limits.upper[worst]:.4f}], more than the '
-            f'{tolerance[worst]:.2g} of excitation.position_tolerance: jog it back, or see that '
-            'its limits are right'
+            f'{tolerance[worst]:.2g} of excitation.position_tolerance: jog it back, or '
+            'correct its limits'
         )
     inward = (goal >= limits.lower) & (goal <= limits.upper)
     lower = np.where(inward, np.minimum(limits.lower, start), limits.lower)

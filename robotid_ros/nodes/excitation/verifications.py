@@ -338,8 +338,8 @@ def on_trial(
             controller.set(old)
         except ControllerError as error:
             raise ControllerError(
-                f"{after}the controller's gains may not be back ({error}): set them by hand, "
-                f"'{record.GAINS_BEFORE}' beside the results holds them"
+                f'{after}the controller may still have the new gains ({error}): set the old ones '
+                f"by hand, from '{record.GAINS_BEFORE}' beside the results"
             ) from error
         # It has ended, and set them back itself, where it had to cancel the motion.
         with suppress(ControllerError):

@@ -198,8 +198,8 @@ class Watchdog:
             raise RobotStateError(
                 f'position of {self.joints[k]} is {beyond[k]:.4g} beyond its limits '
                 f'[{self._lower[k]:.4g}, {self._upper[k]:.4g}], more than the '
-                f'{self._beyond[k]:.4g} of excitation.position_tolerance: jog it back, or see '
-                'that its limits are right'
+                f'{self._beyond[k]:.4g} of excitation.position_tolerance: jog it back, or '
+                'correct its limits'
             )
 
     def _check_effort(self, stamps: NDArray[np.int64], efforts: Array) -> None:
@@ -390,7 +390,7 @@ def check_states(
         raise RobotStateError(f'the joint states lack {", ".join(missing)}: broadcast every joint')
     if len(state.position) != len(state.name):
         raise RobotStateError(
-            'the joint states hold no position: give the joint_state_broadcaster the position '
+            'the joint states have no position: give the joint_state_broadcaster the position '
             'interfaces'
         )
     inactive = f"nothing on '{controller_states.topic}': activate the controller"
@@ -406,8 +406,8 @@ def check_states(
     jtc.SpeedScaling().check(message, now, max_pause=0.0)
     if not reported and len(message.output.effort) != len(message.joint_names):
         raise RobotStateError(
-            'the joint states hold no effort and the controller publishes no commanded ones, so '
-            'nothing tells the torques: give the joint_state_broadcaster the effort interfaces; '
-            f'where the controller commands efforts, {jtc.NO_COMMANDS}'
+            'the joint states have no effort, and the controller publishes no commanded efforts: '
+            'give the joint_state_broadcaster the effort interfaces; if the controller commands '
+            f'efforts, {jtc.NO_COMMANDS}'
         )
     return watchdog

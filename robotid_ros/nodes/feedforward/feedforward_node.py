@@ -82,7 +82,7 @@ def read_goal(
     order = [names.index(joint) for joint in joints]
     with_accelerations = len(points[0].accelerations) > 0
     if any((len(point.accelerations) > 0) != with_accelerations for point in points):
-        raise TrajectoryError('some points of the goal have accelerations: give all of them some')
+        raise TrajectoryError('some points of the goal lack accelerations: give all or none')
     stamps = (point.time_from_start for point in points)
     time = np.array([stamp.sec + stamp.nanosec * 1e-9 for stamp in stamps])
     motion = np.zeros((3, len(time), robot.n))  # positions, velocities, accelerations

@@ -98,7 +98,8 @@ class ForceTorque(WorkerNode):
         if self._model is not None and self._states.started:
             if abs(stamp - self._states.stamp) > MAX_GAP * 1e9:
                 raise RecordingError(
-                    'joint states do not say how the sensor is held now: see why they stopped'
+                    'the orientation of the sensor is unknown without joint states: see why they '
+                    'stopped'
                 )
             # Where the arm is now; how it moves comes through the filter.
             motion = np.vstack([self._position, self._states.motion[1:]])

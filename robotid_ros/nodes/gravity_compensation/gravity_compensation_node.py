@@ -79,7 +79,7 @@ class Pace:
         if rate < LEAST_RATE:
             raise RobotStateError(
                 f'joint states and this machine allow {rate:.0f} commands a second, hand guiding '
-                f'needs {LEAST_RATE:.0f}: let joint states come faster, or the machine do less'
+                f'needs {LEAST_RATE:.0f}: raise the rate of joint states, or reduce the load'
             )
         median, largest = float(np.median(self._latencies)), max(self._latencies)
         return {'rate': rate, 'latency': median, 'largest_latency': largest}

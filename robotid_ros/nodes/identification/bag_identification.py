@@ -59,12 +59,12 @@ def identify_bag(
     names = [phase.name for phase in recording.phases]
     if FAILED in names and not include_failed:
         raise RecordingError(
-            f"the session in '{recording.source}' failed: call ~/identify to use what there is"
+            f"the session in '{recording.source}' failed: call ~/identify to use its recording"
         )
     if not include_failed and (cut := [phase.name for phase in recording.phases if phase.cut]):
         raise RecordingError(
             f'the session was cut while {cut[0]}: record a whole session, or call ~/identify to '
-            f"use what there is in '{recording.source}'"
+            f"use the incomplete '{recording.source}'"
         )
     if names and EXCITING not in names:
         raise RecordingError(

@@ -68,8 +68,8 @@ class GainUpdate:
         old = gain_parameters(proposal.old)
         if changed := [name for name in old if description.values.get(name, 0.0) != old[name]]:
             raise ControllerError(
-                f'{changed[0]} is not what it was in the recording, for which gains are proposed: '
-                'run a session with the present ones'
+                f'{changed[0]} changed after the recording, for which gains are proposed: run a '
+                'session with the present parameters'
             )
         try:
             self._controller.set(gain_parameters(proposal.new))
@@ -87,7 +87,7 @@ class GainUpdate:
             )
         if self._node.count_publishers(self._state_topic):
             raise ControllerError(
-                f"the excitation is up and does not say on '{self._state_topic}' whether it moves "
+                f"the excitation runs, but '{self._state_topic}' does not say whether it moves "
                 'the robot: ask again, or restart it'
             )
 

@@ -56,11 +56,11 @@ def restore_payload(node: Node, file: str, timeout: float) -> str:
     frame, body, content = read_body(file)
     maker, relay = content.get('maker'), content.get('relay')
     if maker is None or not (relay is None or set(relay) == set(PARAMETERS)):
-        raise ConfigurationError(f"'{file}' does not hold what was set before a payload")
+        raise ConfigurationError(f"'{file}' is no file that --set wrote before a payload")
     if maker != RELAY and np.isnan(body).all():
         raise ConfigurationError(
-            f'what {maker} had before is unknown, as its driver does not publish it: set a '
-            'payload with --set'
+            f'the earlier payload is unknown, as the driver of {maker} does not publish it: '
+            'set a payload with --set'
         )
     places = _Places(node, str(maker), str(content.get('service', '')), frame, body, timeout)
     return f'{places.set(body, relay, places.parameters())}: as it was before'
@@ -137,8 +137,8 @@ class _Places:
         fields = next((each for each in requests if each.keys() <= known), None)
         if fields is None:
             raise ControllerError(
-                f'{driver.type} has the fields {", ".join(known)}, which are of no version that '
-                'is known: set the payload by hand'
+                f'{driver.type} has the fields {", ".join(known)}, which no known version '
+                'has: set the payload by hand'
             )
         request = kind.Request()
         _fill(request, fields)
@@ -166,7 +166,7 @@ def check_joints_at_rest(node: Node, timeout: float) -> None:
                     seen.setdefault(name, []).append(position)
             time.sleep(POLL_PERIOD)
     if not seen:
-        raise ControllerError('there are no joint_states: nobody knows whether the robot rests')
+        raise ControllerError('no joint_states show that the robot rests: publish them')
     if moving := [name for name, q in seen.items() if not np.ptp(q) <= MAX_TRAVEL]:
         raise ControllerError(f'the robot moves ({", ".join(moving)}): wait until it rests')
 

@@ -347,7 +347,7 @@ def check_bag(path: Path, written: Mapping[str, int]) -> None:
         with open_bag(path) as bag:
             found, notes = {topic: bag.count(topic) for topic in written}, bag.notes
     except RecordingError as error:
-        raise FileError(f'what was recorded cannot be read: {error}') from error
+        raise FileError(f'the recording cannot be read: {error}') from error
     if found != written or notes:
         said = ''.join(f' {render(note)}' for note in notes)
         raise FileError(

@@ -209,7 +209,7 @@ def test_what_friction_hides_is_no_residual():
 
 
 def test_too_little_is_refused():
-    with pytest.raises(RecordingError, match='too short a time'):
+    with pytest.raises(RecordingError, match='too short for thresholds'):
         contact_thresholds(residuals(0.3, seed=1), 1.0)
 
 

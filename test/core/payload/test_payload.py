@@ -233,7 +233,7 @@ def test_gains_scale_with_the_payload_that_is_told(recordings):
 @pytest.mark.parametrize('second, share', [(0, 1.0), (1, 0.0)])
 def test_no_payload_gives_no_gain(recordings, second, share):
     loaded, payload = recordings[second], share * at_the_joint()
-    with pytest.raises(RecordingError, match='feel the payload'):
+    with pytest.raises(RecordingError, match='payload loads'):
         identify_drive_gains(ROBOT, recordings[0], loaded, payload, SETTINGS)
 
 

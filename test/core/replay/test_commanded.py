@@ -176,7 +176,7 @@ def test_a_log_without_commands_is_refused(short):
 @pytest.mark.parametrize('shift', [0, 1])
 def test_commands_that_are_the_positions_are_refused(short, shift):
     commands = np.vstack([short.position[shift:], short.position[:shift]])
-    refused(with_commands(short, commands), 'say nothing of its servo')
+    refused(with_commands(short, commands), 'do not show how its servo behaves')
 
 
 def test_commands_in_other_units_are_refused(short):

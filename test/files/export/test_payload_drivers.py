@@ -92,9 +92,9 @@ def test_an_unknown_inertia_is_that_of_a_point_where_the_driver_needs_none():
 @pytest.mark.parametrize(
     ('maker', 'frame', 'body', 'sentence'),
     [
-        ('universal_robots', 'arm_tool0', BODY, 'type where it is ros2 service call /io_and_'),
+        ('universal_robots', 'arm_tool0', BODY, 'where it is, type ros2 service call /io_and_'),
         ('universal_robots', 'flange', BODY, "is in 'flange', universal_robots takes it in tool0"),
-        ('franka', 'fr3_link8', POINT, 'needs what the motion does not determine'),
+        ('franka', 'fr3_link8', POINT, 'needs values that the motion does not determine'),
         ('universal_robots', 'tool0', IMPOSSIBLE, 'no body has such an inertia'),
         ('ufactory', 'link_eef', POINT, 'xarm_msgs is not installed here'),
         ('kuka', 'tool0', BODY, 'paste LOAD_DATA'),

@@ -109,7 +109,7 @@ def test_a_controller_that_is_silent_is_said_at_once_and_left_to_the_guardian(pa
 
 def test_what_ended_the_trial_is_said_before_what_came_of_it(parts):
     with (
-        pytest.raises(ControllerError, match="it swings; the controller's gains may not be back"),
+        pytest.raises(ControllerError, match='it swings; the controller may still have the new'),
         on_trial(*parts, OLD, NEW),
     ):
         parts[1].refused = 1

@@ -46,7 +46,7 @@ def test_parameters_are_put_on_the_model_by_name(tmp_path: Path):
     np.testing.assert_array_equal(model.chi, expected)
     assert model.consistent[model.robot.column('M2')] == 4.0
     write_results(results('joint_2', 'joint_1'), tmp_path)
-    with pytest.raises(FileError, match='is about joint_2, joint_1, the robot has joint_1'):
+    with pytest.raises(FileError, match='has results of joint_2, joint_1, the robot has joint_1'):
         load_model(tmp_path, urdf, configuration.robot)
 
 
@@ -58,5 +58,5 @@ def test_an_arm_of_the_same_names_with_another_link_is_refused(tmp_path: Path):
     load_model(tmp_path, urdf, configuration.robot)
     longer = urdf.replace('xyz="0.5 0.0 0.09"', 'xyz="0.6 0.0 0.09"')
     assert longer != urdf
-    with pytest.raises(FileError, match='whose joint_2 has another place'):
+    with pytest.raises(FileError, match='whose joint_2 has another position'):
         load_model(tmp_path, longer, configuration.robot)

@@ -397,7 +397,7 @@ def test_torques_are_reported_or_commanded_or_nothing_moves(output, effort):
     if reported or output == 'effort':
         assert check_ready(effort=effort, output=output) == reported
     else:
-        with pytest.raises(RobotStateError, match='nothing tells the torques'):
+        with pytest.raises(RobotStateError, match='publishes no commanded efforts'):
             check_ready(effort=effort, output=output)
 
 

@@ -149,7 +149,7 @@ def test_what_was_set_before_and_is_unknown_is_not_restored(robot, tmp_path):
     file = tmp_path / 'before.yaml'
     assert set_payload(node, 'here', 'tool0', BODY, file, PATIENCE).endswith('is unknown')
     assert read_body(file)[2]['mass'] is None
-    with pytest.raises(ConfigurationError, match=r'^what here had before is unknown[^\n]*$'):
+    with pytest.raises(ConfigurationError, match=r'^the earlier payload is unknown[^\n]*$'):
         restore_payload(node, str(file), PATIENCE)
     assert driver.calls == [True]
 
