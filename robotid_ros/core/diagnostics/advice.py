@@ -217,7 +217,8 @@ def find_causes(robot: Robot, base: BaseParameters, samples: Samples, rows: Rows
         found, efforts = _effort_remedies(robot, trials)
     # Wrong units of positions leave much of each joint alone as well.
     wrong = contradict or trials.alone > MOST_ALONE
-    if wrong or currents or min(factors) < 0.0:
+    # Where only samples near the ends move, the others show neither gravity nor geometry.
+    if samples.moving.any() and (wrong or currents or min(factors) < 0.0):
         others = _gravity(robot, samples, found, efforts)
         others += _times(robot, samples, efforts) if wrong else []
         # An arm that hangs is as likely as a zero that is off by half a turn, and has one remedy.

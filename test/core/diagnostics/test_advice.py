@@ -94,6 +94,13 @@ def test_signs_are_named_and_right_when_followed(causes, log, robot, signs):
     )
 
 
+def test_a_sign_is_named_where_only_samples_near_the_ends_move(log, robot, base, estimated):
+    samples, systems, _ = estimated(with_efforts(log, log.effort * [1.0, -1.0, 1.0]))
+    samples = dataclasses.replace(samples, valid=np.zeros_like(samples.valid))
+    (found,) = find_causes(robot, base, samples, trial_rows(systems))
+    assert found.name == SIGN and found.finding.joints == robot.joints[1:2]
+
+
 @pytest.mark.parametrize('pair', [(0, 1), (1, 2), (0, 2)])
 def test_columns_of_two_joints_that_are_exchanged_are_named(causes, log, robot, pair):
     effort = log.effort.copy()
