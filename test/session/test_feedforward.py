@@ -415,6 +415,9 @@ def test_a_goal_waits_for_a_guardian_that_is_started_again(mover: Mover):
     # The relay looks after it several times a second, and takes longer to start one.
     time.sleep(0.3)
     assert mover.move(START + 0.3, 1.0).status == GoalStatus.STATUS_SUCCEEDED
+    session = mover.session
+    states = session.client.history['feedforward/state']
+    session.client.wait_for(lambda: values_of(states[-1])['state'] == 'ready', what='it is ready')
 
 
 @pytest.mark.slow

@@ -177,12 +177,14 @@ class FeedForward(ModelNode):
         # may end late.
         self._running: dict[bytes, Running] = {}
         self._latest: Running | None = None
+        self._guarded: Running | None = None  # what the guardian cancels in need: sent last
         # The goal that came last, and the same until rclpy has accepted it.
         self._last_requested: Running | None = None
         self._unaccepted: Running | None = None
         # The effort that it holds ahead of its feedback after goals that have succeeded, or were
         # cancelled: that of the last point. None after a goal of another client.
         self._held_effort: Array | None = None
+        self._others = frozenset[bytes]()  # goals of other clients, which stay known for a while
         self._taking = threading.Lock()
         self._newest_state: Any = None
         self._heard = -np.inf
@@ -191,6 +193,7 @@ class FeedForward(ModelNode):
         names = jtc.ACTION, jtc.GOALS, jtc.CANCEL
         action, goals, self._stopping = (f'{self._controller}/{name}' for name in names)
         self._client = ActionClient(self, FollowJointTrajectory, action)
+        self._ready = f"hands goals on to '{self._controller}'"
         self._description_client = jtc.ControllerClient(self, self._controller, self._timeout)
         self._states = jtc.subscribe_states(self, self._controller)
         self.create_subscription(GoalStatusArray, goals, self._on_goals, LATCHED)
@@ -226,7 +229,7 @@ class FeedForward(ModelNode):
         )
         # Between goals, too: a goal must not wait for a processor behind those who compute.
         prefer_threads(True)
-        return f"hands goals on to '{self._controller}'"
+        return self._ready
 
     # A goal
 
@@ -311,6 +314,7 @@ class FeedForward(ModelNode):
         if self._guardian is None:
             raise ControllerError(NO_GUARDIAN)
         self._guardian.set_goal(running.goal_id)
+        self._guarded = running
         running.answer = self._client.send_goal_async(
             goal, feedback_callback=hand_back, goal_uuid=UUID(uuid=list(running.goal_id.bytes))
         )
@@ -320,7 +324,8 @@ class FeedForward(ModelNode):
         assert running.answer is not None
         running.handle = sent = await running.answer
         if not sent.accepted:
-            self._guard(self._latest)
+            if running is self._guarded:
+                self._guard(self._latest)
             why = 'its log says why (is it active?)'
             raise ControllerError(f"'{self._controller}' refused the goal: {why}")
         for older in self._running.values():
@@ -333,6 +338,7 @@ class FeedForward(ModelNode):
 
     def _guard(self, running: Running | None) -> None:
         """Let the guardian watch over a goal that runs, or over none."""
+        self._guarded = running
         if self._guardian is not None:
             with contextlib.suppress(ControllerError):
                 if running is not None:
@@ -408,6 +414,7 @@ class FeedForward(ModelNode):
         del self._running[bytes(handle.goal_id.uuid)]
         if running is self._latest:
             self._latest = None
+        if running is self._guarded:  # else a newer one is on its way to the controller
             self._guard(None)
         result, end = Result(error_code=Result.INVALID_GOAL), GoalStatus.STATUS_ABORTED
         why = TAKEN
@@ -489,20 +496,23 @@ class FeedForward(ModelNode):
         return found
 
     def _cancel_all(self, reason: str) -> None:
-        """Cancel the goals that run; those of a controller that does not answer end here."""
-        for running in list(self._running.values()):
+        """Cancel the goals that were sent; those of a controller that does not answer end here."""
+        sent = [self._guarded] if self._guarded is not None else []
+        for running in {*self._running.values(), *sent}:
             if not running.reason:
                 self.get_logger().error(f'a goal is cancelled: {reason}')
                 running.reason, running.cancelled = reason, time.monotonic()
-            running.handle.cancel_goal_async()
+            self._cancel_sent(running)
             if time.monotonic() - running.cancelled > ENDING_TIME:
                 running.end(None)
 
     def _on_goals(self, message: GoalStatusArray) -> None:
         """Forget what is held where a goal of another client has run."""
         goals = (bytes(each.goal_info.goal_id.uuid) for each in message.status_list)
-        if not all(goal.startswith(OWN) for goal in goals):
+        others = frozenset(goal for goal in goals if not goal.startswith(OWN))
+        if others - self._others:
             self._held_effort = None
+        self._others = others
 
     def _renew_guardian(self) -> None:
         while self._guardian is None and not self._stop.wait(RETRY_PERIOD):
@@ -510,6 +520,9 @@ class FeedForward(ModelNode):
                 self._guardian = self._new_guardian(self._stopping)
             except RobotIdError as error:
                 self.publish_state('failed', one_line(error))
+            else:
+                self._guard(self._latest)
+                self.publish_state('ready', self._ready)
 
     def _publish_tracking(self, running: Running) -> None:
         """Tell the tracking error of a goal that has ended, joint by joint."""

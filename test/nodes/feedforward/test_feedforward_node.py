@@ -1,15 +1,18 @@
 """Where goals of others begin, and what is sent of them."""
 
+from contextlib import suppress
 import dataclasses
+from unittest.mock import call, Mock
 
 import numpy as np
 import pytest
+from rclpy.task import Future
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.exceptions import TrajectoryError
 from robotid_ros.nodes.common.messages import duration_message, trajectory_message
-from robotid_ros.nodes.feedforward.feedforward_node import read_goal
+from robotid_ros.nodes.feedforward.feedforward_node import FeedForward, read_goal, Running
 
 pytestmark = pytest.mark.ros
 
@@ -109,3 +112,43 @@ def test_values_that_no_robot_reaches_are_refused(value):
 def test_times_that_do_not_increase_are_refused(times):
     with pytest.raises(TrajectoryError, match='times of the goal do not increase'):
         read_goal(goal(*times), ROBOT, lambda: (ZERO, ZERO))
+
+
+class Relay(FeedForward):
+    """Without a graph: what goals pass, between a client and a controller that answer."""
+
+    def __init__(self):
+        self._guardian, self._client, self._logger = Mock(), Mock(), Mock()
+        self._controller, self._running = 'arm', {}
+        self._latest = self._guarded = self._held_effort = None
+        self._others = frozenset()
+
+    def run(self, running: Running) -> Mock:
+        """Let the controller accept a goal that was sent; return the client's handle."""
+        running.answer, handle = Future(), Mock(goal_id=Mock(uuid=running.goal_id.bytes))
+        running.answer.set_result(Mock(accepted=True))
+        handle.is_cancel_requested = False
+        with suppress(StopIteration):
+            self._begin(running, handle).send(None)
+        return handle
+
+
+def test_a_goal_on_its_way_is_guarded_while_the_one_before_ends():
+    relay, first, second = Relay(), Running(1), Running(1)
+    relay._send(first, Mock())
+    handle = relay.run(first)
+    relay._send(second, Mock())
+    relay._finish(handle, first, None)
+    relay.run(second)
+    goals = [call.set_goal(each.goal_id) for each in (first, second)]
+    assert relay._guardian.method_calls == goals
+    relay._cancel_all('the guardian is gone')
+    assert second.reason and second.answer.result().cancel_goal_async.called
+
+
+def test_a_goal_of_another_client_makes_the_held_effort_unknown_once():
+    relay, stranger = Relay(), Mock(goal_info=Mock(goal_id=Mock(uuid=b'0' * 16)))
+    for held, goals in ((None, [stranger]), (1.0, [stranger]), (1.0, []), (None, [stranger])):
+        relay._on_goals(Mock(status_list=goals))
+        assert relay._held_effort is held
+        relay._held_effort = 1.0
