@@ -17,7 +17,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..exceptions import ConfigurationError, RobotIdError, UnknownNameError
+from ..exceptions import RobotIdError, UnknownNameError
 from .shared_options import add_output_option, ALL, EXIT_ERROR, judged, option, Outcome
 from .terminal import format_number, print_paragraph, print_table, print_written
 
@@ -80,15 +80,8 @@ def find_config(name: str) -> Path:
     """Find a robot's configuration by name or path; RobotIdError: there is none."""
     from ..files.configuration import resolve
 
-    path = Path(name)
-    if name.endswith('.yaml'):
-        if path.is_file():
-            return path.absolute()
-        raise ConfigurationError(f"'{name}' does not exist: give a configuration file")
-    if path.exists():
-        raise ConfigurationError(
-            f"'{name}' is no configuration: give the .yaml that 'robotid init URDF' writes"
-        )
+    if name.endswith('.yaml') or Path(name).is_file():
+        return Path(name).absolute()
     known = {p.stem: p for p in sorted(resolve('package://robotid_ros/config').glob('*.yaml'))}
     UnknownNameError.check('robot', (name,), known)
     return known[name]

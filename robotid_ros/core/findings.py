@@ -383,7 +383,8 @@ F427 other_zero error: The positions of {joints} have another zero than in the U
 F428 unexplained_steps error: {unexplained}: its position comes in steps that hide speeds below
   {speed:.2g} a second, and the sign of friction with them DO Move faster, or record a finer
   position WHY Where the sign of a speed is wrong, friction is.
-F429 joints_exchanged error: Positions and efforts of {joints} are exchanged{instead} DO Exchange
+F429 joints_exchanged error: Positions and efforts are exchanged: those of [[{joints} are in the
+  columns of {columns}]]{instead} DO Exchange
   their names where the log is written, or name the columns by --columns{tried} WHY Each joint is
   then taken for another one.
 F430 spring_not_shown: The torque of {joint} explains {explained:.0%} of its deflection of

@@ -75,7 +75,12 @@ def load_with_mapping(path: str | Path) -> tuple[dict[str, Any], Configuration]:
 
 def read_mapping(path: str | Path) -> dict[str, Any]:
     """Read the groups below `/**: ros__parameters:`, unchecked; what is wrong as of `load`."""
-    content = parse_yaml(read_text(path), str(path))
+    text = read_text(path)
+    if text.lstrip().startswith('<'):
+        raise ConfigurationError(
+            f"'{path}' is no configuration: give the .yaml that 'robotid init {path}' writes"
+        )
+    content = parse_yaml(text, str(path))
     shape = (
         "it must hold '/**:', below it 'ros__parameters:', below that the groups, as 'robotid "
         "init URDF' writes it"

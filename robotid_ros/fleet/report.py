@@ -37,7 +37,8 @@ def write_fleet_report(folder: str | Path, target: str | Path) -> list[Finding]:
     if not quality:
         raise FileError(f"'{folder}' holds no sessions yet: fleet run adds some")
     found = find_all(store, every)
-    title = f'Fleet of {sum(len(r.names) for r in every)} robots'
+    count = sum(len(r.names) for r in every)
+    title = f'Fleet of {count} {"robot" if count == 1 else "robots"}'
     accused = sorted({(f.values['type'], f.values['robot']) for f in found})
     own = [[row for row in quality if (row['type'], row['robot']) == whose] for whose in accused]
     beside = Path(target).absolute().parent

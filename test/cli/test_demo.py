@@ -7,7 +7,8 @@ import re
 import pytest
 
 from robotid_ros.cli.demo import find_config, report
-from robotid_ros.exceptions import ConfigurationError, UnknownNameError
+from robotid_ros.exceptions import FileError, UnknownNameError
+from robotid_ros.files.configuration import load
 from robotid_ros.files.results import count_within_sigma, Entry, Residual, Results
 from robotid_ros.files.verification import GainTrial, TrackingRow, Verification
 
@@ -80,5 +81,7 @@ def test_robots_are_found_by_name_or_file(tmp_path: Path):
     assert find_config('scara').name == 'scara.yaml'
     with pytest.raises(UnknownNameError, match=r'use one of .*scara.*tx40'):
         find_config('r2d2')
-    with pytest.raises(ConfigurationError, match='does not exist'):
-        find_config(str(tmp_path / 'missing.yaml'))
+    (tmp_path / 'arm.yml').touch()
+    assert find_config(str(tmp_path / 'arm.yml')) == tmp_path / 'arm.yml'
+    with pytest.raises(FileError, match='no such file'):
+        load(find_config(str(tmp_path / 'missing.yaml')))

@@ -119,8 +119,9 @@ identify log.csv --urdf kind.urdf | make it one of revolute
 identify log.csv --urdf double.urdf | give each a name of its own
 identify log.csv --urdf still.urdf | give the description of the robot that was recorded
 identify log.csv --urdf empty.csv | is empty: give the right file
-identify log.csv -c arm.urdf | correct it, or give another file
+identify log.csv -c arm.urdf | give the .yaml that 'robotid init arm.urdf' writes
 identify log.csv -c amr.yaml | did you mean 'arm.yaml'?
+identify gbk.csv --urdf arm.urdf | if the file has other names, save it as UTF-8
 identify log.csv -c tabs.yaml | correct it, or give another file
 identify log.csv -c list.yaml | it must hold '/**:'
 identify log.csv -c kept.yaml | it must hold '/**:'
@@ -199,7 +200,7 @@ export folder --format urdf | {NO_PARAMETERS}
 export kept --format csv -o kept/parameters.yaml --force | name another output by -o
 export kept --format stl | use one of mjcf, sdf, urdf
 design lost.yaml | no such file
-design arm.urdf | correct it, or give another file
+design arm.urdf | give the .yaml that 'robotid init arm.urdf' writes
 design arm.yaml --time-limit -1 | must be a number above zero
 design arm.yaml --time-limit soon | must be a number above zero
 design arm.yaml --seed some | must be a whole number
@@ -230,11 +231,11 @@ init bare.urdf --mass heavy | 'heavy' must be a number
 init still.urdf | give that of an arm
 init arm.urdf --repair masses | use one of inertias
 demo ur1 | did you mean 'ur10'?
-demo arm.urdf | give the .yaml that 'robotid init URDF' writes
+demo arm.urdf | give the .yaml that 'robotid init
 explain F9999 | use one of
 rollout log.csv folder | {NO_PARAMETERS}
 rollout log.csv | required: results
-demo lots.yaml | give a configuration file
+demo lots.yaml | did you mean
 demo lost.yaml | no such file
 demo joint.yaml | did you mean 'joint_1'?
 doctor -c amr.yaml | did you mean 'arm.yaml'?
@@ -449,6 +450,7 @@ def folder(tmp_path_factory):
     np.savez(folder / 'half.npz', time=time, position=table[:, 1:3], effort=table[:, 3:])
     whole = (folder / 'half.npz').read_bytes()
     (folder / 'half.npz').write_bytes(whole[: len(whole) // 2])
+    (folder / 'gbk.csv').write_bytes(('时间,位置1,力矩1\n' + '1,2,3\n' * 9).encode('gbk'))
     (folder / 'latin.yaml').write_bytes(f'{HEAD}, name: Größe}}\n'.encode('latin-1'))
     os.mkfifo(folder / 'pipe.csv')
     (folder / 'folder.csv').mkdir()

@@ -445,13 +445,11 @@ def _geometry(
     if not good:
         return []
     trial, reading, errors = max(good, key=lambda each: each[0].gain)
-    while reading.name == ZERO:  # zeros of a table are off together
+    while reading.name in (ZERO, EXCHANGED):  # zeros and order of a table are off together
         further = list[tuple[Trial, _Reading, Array]]()
-        zeros = dict(zip(reading.joints, reading.values['shifts'], strict=True))
-        for each in _more_zeros(robot, samples, zeros, moving, recorded.sigma):
-            more = _right_angles(robot, samples, each, recorded.sigma)
-            left = Trials(_sample_rows(robot, more.samples), parts=parts).recorded
-            if recorded.compare(errors, left).is_better(LEAST[ZERO]):
+        for more in _further(robot, samples, reading, moving, recorded.sigma):
+            left = Trials(_sample_rows(robot, more.samples), parts=parts).errors(more.efforts)
+            if recorded.compare(errors, left).is_better(LEAST[more.name]):
                 further.append((recorded.compare(recorded.recorded, left), more, left))
         if not further:
             break
@@ -508,9 +506,31 @@ def _readings(
             yield _Reading(REVERSED, (j,), turned, taken, {'gains': gains})
     for zeros in _more_zeros(robot, samples, {}, moving, sigma):
         yield _with_zeros(robot, samples, zeros)
-    for i, j in combinations(moving, 2):
-        taken = same.swapped(i, j)
-        yield _Reading(EXCHANGED, (i, j), _read_as(taken, samples), taken, {})
+    yield from _exchanged(robot, samples, same, moving)
+
+
+def _further(
+    robot: Robot, samples: Samples, reading: _Reading, moving: Sequence[int], sigma: Array
+) -> Iterator[_Reading]:
+    """Yield a reading with one zero or one exchange of joints more."""
+    if reading.name == EXCHANGED:
+        yield from _exchanged(robot, samples, reading.efforts, moving)
+        return
+    zeros = dict(zip(reading.joints, reading.values['shifts'], strict=True))
+    for each in _more_zeros(robot, samples, zeros, moving, sigma):
+        yield _right_angles(robot, samples, each, sigma)
+
+
+def _exchanged(
+    robot: Robot, samples: Samples, efforts: Efforts, moving: Sequence[int]
+) -> Iterator[_Reading]:
+    """Yield each two joints exchanged in an order of all columns, and the opposite order."""
+    orders = [efforts.swapped(*pair) for pair in combinations(moving, 2)]
+    for taken in (*orders, efforts._replace(columns=efforts.columns[::-1])):
+        joints = np.flatnonzero(taken.columns != np.arange(robot.n))
+        values = {'columns': [robot.joints[k] for k in taken.columns[joints]]}
+        where = _read_as(taken, samples)
+        yield _Reading(EXCHANGED, tuple(joints.tolist()), where, taken, values)
 
 
 def _read_as(efforts: Efforts, samples: Samples) -> Samples:

@@ -178,8 +178,9 @@ def test_a_zero_that_is_off_is_named_with_its_value(causes, log, robot, truth, b
     assert found.finding.values['shifts'] == pytest.approx([-by], abs=0.03)
 
 
-def test_zeros_that_are_off_are_named_together():
-    """As those of a table by Denavit and Hartenberg; of the last joint, masses hide it."""
+@pytest.fixture(scope='module')
+def of_four_joints():
+    """Return a robot of four joints and its log, with little noise."""
     joints = tuple(f'joint_{k}' for k in range(1, 5))
     urdf = (ROOT / 'urdf' / 'tx40.urdf').read_text()
     robot = build_robot(urdf, RobotSettings(joints=joints, friction={'default': ('viscous',)}))
@@ -188,14 +189,39 @@ def test_zeros_that_are_off_are_named_together():
     q, dq, ddq = (np.hstack([one, other[:, :1]]) for one, other in both)
     effort = inverse_dynamics(robot, robot.prior, q, dq, ddq)
     effort += 1e-3 * effort.std(axis=0) * np.random.default_rng(7).normal(size=q.shape)
-    off, base = np.array([0.0, 0.5 * np.pi, -0.5 * np.pi, 0.0]), base_parameters(robot)
-    log = Recording(robot.joints, time, q + off, effort)
+    return robot, Recording(robot.joints, time, q, effort)
+
+
+def only_cause(robot, log):
+    base = base_parameters(robot)
     found = estimate_base_parameters(log, robot, base, SETTINGS, lambda _: None)
     (cause,) = find_causes(robot, base, found.samples, trial_rows(found.sampled_systems))
+    return cause
+
+
+def test_zeros_that_are_off_are_named_together(of_four_joints):
+    """As those of a table by Denavit and Hartenberg; of the last joint, masses hide it."""
+    (robot, log), off = of_four_joints, np.array([0.0, 0.5 * np.pi, -0.5 * np.pi, 0.0])
+    cause = only_cause(robot, dataclasses.replace(log, position=log.position + off))
+    joints = robot.joints
     told = dict(zip(cause.finding.joints, cause.finding.values['shifts'], strict=True))
     assert cause.name == ZERO
     assert told == pytest.approx({joints[1]: -off[1], joints[2]: -off[2]}, abs=0.05)
     assert all(f' rad to {joint}' in render(cause.finding) for joint in joints[1:3])
+
+
+@pytest.mark.parametrize('order', [(1, 2, 0, 3), (2, 0, 1, 3), (1, 0, 3, 2), (3, 2, 1, 0)])
+def test_joints_in_another_order_are_named_with_their_columns(of_four_joints, order):
+    """Joint `order[k]` is in the columns of joint k."""
+    (robot, log), order = of_four_joints, list(order)
+    position, effort = log.position[:, order], log.effort[:, order]
+    cause = only_cause(robot, dataclasses.replace(log, position=position, effort=effort))
+    moved = [j for j in range(4) if order[j] != j]
+    columns = tuple(robot.joints[order.index(j)] for j in moved)
+    assert cause.name == EXCHANGED
+    assert cause.finding.joints == tuple(robot.joints[j] for j in moved)
+    assert cause.finding.values['columns'] == columns
+    assert f'{robot.joints[0]} are in the columns of {columns[0]}' in render(cause.finding)
 
 
 def test_of_a_vertical_axis_another_sign_of_the_effort_is_the_same(causes, log, robot):
