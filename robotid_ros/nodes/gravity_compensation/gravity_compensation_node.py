@@ -165,16 +165,18 @@ class GravityCompensation(ModelNode):
             listed, self._listed = self._listed.result().controller, None
             if (self._forwarder, 'active') not in [(each.name, each.state) for each in listed]:
                 raise RobotStateError(f"'{self._forwarder}' is not active any more: {WHY}")
-            self._check_alone()
         now = time.monotonic()
-        if self._listed is None and now - self._listed_at > WATCH_AGAIN:
+        patience = WATCH_AGAIN if self._listed is None else SWITCH_TIMEOUT  # answers get lost
+        if now - self._listed_at > patience:
             self._listed_at, self._listed = now, self._ask_controllers()
+            self._check_alone()
 
     # Services, in the executor's thread
 
     def _on_start(self) -> str:
-        if self._guiding:
-            raise ControllerError('it guides already')
+        if self._guiding or self._stop.is_set():
+            ended, busy = 'this node is shutting down', 'it guides already'
+            raise ControllerError(ended if self._stop.is_set() else busy)
         self._guiding = True
         self._ending.clear()
         self.start_worker(self._guide)
