@@ -363,30 +363,28 @@ def unlikeness(signals: Array, others: Array, orders: int = 1, delay: float = 0.
             for _ in range(order):
                 x, y = x[..., span:] - x[..., :-span], y[..., span:] - y[..., :-span]
             clear = jumps[:, width:] == jumps[:, : length - width]
-            if clear.sum() >= MIN_ROWS:
-                d = np.gradient(x, axis=2) if order and delay else np.zeros_like(x)
-                whole = clear.all()
-                x, y, d = (v.reshape(len(v), -1) if whole else v[:, clear] for v in (x, y, d))
-                least[order] = np.fmin(least[order], _misfit(x, y, d, delay))
+            if clear.sum() < MIN_ROWS:
+                continue
+            d = np.gradient(x, axis=2) if order and delay else np.zeros_like(x)
+            whole = clear.all()
+            x, y, d = (v.reshape(len(v), -1) if whole else v[:, clear] for v in (x, y, d))
+            # Relative residuals (m, k) of y = c (x − T d) + offset, |T| ≤ delay, rows (·, N).
+            means = [v.mean(axis=1, keepdims=True) for v in (x, y, d)]
+            x, y, d = (v - mean for v, mean in zip((x, y, d), means, strict=True))
+            # einsum multiplies and adds without an array between.
+            xx, xd, dd, yy = (
+                np.einsum('ij,ij->i', u, v)[:, None] for u, v in ((x, x), (x, d), (d, d), (y, y))
+            )
+            xy, dy = x @ y.T, d @ y.T
+            with np.errstate(all='ignore'):
+                late = -np.nan_to_num((xx * dy - xd * xy) / (dd * xy - xd * dy))
+                late = np.clip(late, -delay, delay)
+                alike = (xy - late * dy) ** 2 / ((xx - 2.0 * late * xd + late**2 * dd) * yy.T)
+            left = np.sqrt(np.clip(1.0 - np.nan_to_num(alike), 0.0, 1.0))
+            still_x, still_y = (
+                squares <= STILL**2 * (squares + x.shape[1] * mean**2)
+                for squares, mean in ((xx, means[0]), (yy, means[1]))
+            )
+            left[still_x | still_y.T] = 1.0
+            least[order] = np.fmin(least[order], left)
     return least
-
-
-def _misfit(x: Array, y: Array, d: Array, delay: float) -> Array:
-    """Return relative residuals (m, k) of y = c (x − T d) + offset, |T| ≤ delay, rows (·, N)."""
-    means = [v.mean(axis=1, keepdims=True) for v in (x, y, d)]
-    x, y, d = (v - mean for v, mean in zip((x, y, d), means, strict=True))
-    # einsum multiplies and adds without an array between.
-    xx, xd, dd, yy = (
-        np.einsum('ij,ij->i', u, v)[:, None] for u, v in ((x, x), (x, d), (d, d), (y, y))
-    )
-    xy, dy = x @ y.T, d @ y.T
-    with np.errstate(all='ignore'):
-        late = -np.nan_to_num((xx * dy - xd * xy) / (dd * xy - xd * dy))
-        late = np.clip(late, -delay, delay)
-        alike = (xy - late * dy) ** 2 / ((xx - 2.0 * late * xd + late**2 * dd) * yy.T)
-    left = np.sqrt(np.clip(1.0 - np.nan_to_num(alike), 0.0, 1.0))
-    still_x, still_y = (
-        squares <= STILL**2 * (squares + x.shape[1] * mean**2)
-        for squares, mean in ((xx, means[0]), (yy, means[1]))
-    )
-    return np.where(still_x | still_y.T, 1.0, left)
