@@ -187,7 +187,7 @@ def test_what_the_model_leaves_out_does_not_count():
 def test_what_the_results_leave_wholly_open_is_refused():
     robot = bounded('arm3')
     known = known_by(robot, design(robot, settings(iterations=2)).trajectory, np.ones(3))
-    with pytest.raises(ConfigurationError, match='σ is infinite: design a motion without them'):
+    with pytest.raises(ConfigurationError, match='infinite σ: design a motion without these'):
         design(robot, settings(), known=replace(known, covariance=np.inf * known.covariance))
 
 

@@ -133,5 +133,5 @@ def test_identified_again_and_written_with_its_mimic():
 
 def test_planning_refuses_what_it_does_not_know():
     robot = build_robot(TEXT, SETTINGS)
-    with pytest.raises(ConfigurationError, match=r'planning a motion does not go .*follower'):
+    with pytest.raises(ConfigurationError, match=r'planning a motion is not possible .*follower'):
         design(robot, ExcitationSettings())

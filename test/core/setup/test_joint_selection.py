@@ -171,7 +171,8 @@ def test_joints_without_effort_stand_where_they_stood():
     assert select(notes, 'locked_though_moving')[0].joints == ('wheel', 'right_1')
     left_out['left_finger'] = PositionRange(0.0, 0.1)
     with pytest.raises(
-        ModelError, match=r'no effort of left_finger .*from 0 to 0\.1.*robot\.locked\.left_f'
+        ModelError,
+        match=r'no changing effort of left_finger.* from 0 to 0\.1.*robot\.locked\.left_f',
     ):
         select_joints(two_arms(), RobotSettings(), LEFT, left_out)
     with pytest.raises(ModelError, match='no effort of left_1'):

@@ -94,7 +94,7 @@ def test_what_the_model_does_not_know_is_refused(robot: Robot, truth: Array):
     with pytest.raises(ConfigurationError, match='set the payload'):
         guiding.check(Q, held + 0.1 * 1e4)
     loaded = law(robot, carrying(robot, truth, '', np.array([1e4, 0.1, *np.zeros(8)])))
-    with pytest.raises(ConfigurationError, match='carry less'):
+    with pytest.raises(ConfigurationError, match='reduce the load'):
         loaded.check(Q, held)
 
 

@@ -64,7 +64,7 @@ def test_more_columns_than_joints_are_refused():
 @pytest.mark.parametrize('again', ['q_1 (2)', 'q_1.1'])
 def test_a_name_that_two_columns_have_is_refused_unless_they_are_equal(again):
     columns = {'q_1': Q[:, 0], again: Q[:, 1], 'q_2': Q[:, 1]}
-    with pytest.raises(RecordingError, match=r"two columns 'q_1', .* the other one is 'q_1"):
+    with pytest.raises(RecordingError, match=r"two columns 'q_1', .* the second one is 'q_1"):
         read(q_=None, **columns)
     assert read(q_=None, **(columns | {again: Q[:, 0]})).joints == ('a', 'b')
     chosen = read({'columns': (('position', f'q_1,{again}'),)}, q_=None, **columns)

@@ -96,7 +96,7 @@ def test_what_a_stamp_leaves_until_the_goal_begins_is_time_for_its_first_segment
 def test_points_of_which_some_have_accelerations_are_refused():
     message = goal(0.0, 1.0)
     message.points[1].accelerations = []
-    with pytest.raises(TrajectoryError, match='some points of the goal have accelerations'):
+    with pytest.raises(TrajectoryError, match='some points of the goal lack accelerations'):
         read_goal(message, ROBOT, lambda: (ZERO, ZERO))
 
 
