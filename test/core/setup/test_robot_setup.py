@@ -158,7 +158,7 @@ def test_joints_that_follow_those_of_the_arm_stand_still_and_are_named():
 
 def test_an_arm_that_no_drive_can_hold_is_one_sentence():
     weak = '<limit lower="0.5" upper="1" velocity="2" effort="0.01"/>'
-    match = r'limit of arm_2, 0.01 N·m, holds .* in none of .* need more than (\S+) N·m: correct the limit'
+    match = r'limit of arm_2, 0.01 N·m, holds .* in none of .* need more than (\S+) N·m: correct'
     with pytest.raises(TrajectoryError, match=match) as caught:
         set_up_robot(description(ARM, {'arm_2': weak}))
     needed = re.search(match, str(caught.value))

@@ -24,7 +24,7 @@ def run(reference, until=None, speed=None, start=0, exact=True, period=0.01):
         state = SimpleNamespace(
             joint_names=['b', 'a'], reference=SimpleNamespace(positions=positions[::-1])
         )
-        clock = SimpleNamespace(start=start, speed=speed or {}, exact=exact, elapsed=now)
+        clock = SimpleNamespace(start=start, speed_scaling=speed or {}, exact=exact, elapsed=now)
         try:
             watch.check([state], clock, now)
         except RobotStateError as error:
