@@ -175,7 +175,7 @@ def test_joints_without_effort_stand_where_they_stood():
         match=r'no changing effort of left_finger.* from 0 to 0\.1.*robot\.locked\.left_f',
     ):
         select_joints(two_arms(), RobotSettings(), LEFT, left_out)
-    with pytest.raises(ModelError, match='no effort of left_1'):
+    with pytest.raises(ModelError, match='no changing effort of left_1'):
         select_joints(two_arms(), RobotSettings(), {'left_2': MOVED}, {'left_1': MOVED})
     chosen = RobotSettings(locked={'left_finger': 0.05})
     assert select_joints(two_arms(), chosen, LEFT, left_out)[0].locked['left_finger'] == 0.05
