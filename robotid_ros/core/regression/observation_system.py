@@ -259,25 +259,31 @@ def observe(samples: Samples, robot: Robot, base: BaseParameters) -> Rows:
         own = slice((start - low) // keep, (start - low) // keep + out.stop - out.start)
         W[joint, out, taken[place]] = decimate(full[used], keep)[:, own]
         Y[:, out] = decimate(samples.tau[rows].T, keep)[:, own]
-    valid = samples.valid[::keep].T
-    if not valid.any():
-        raise RecordingError('no sample is left after decimation: record longer')
+    valid, moving = _used_rows(samples)
     return Rows(
-        base.names, base.units, samples.joints, read_only(W), read_only(Y), valid.copy(),
+        base.names, base.units, samples.joints, read_only(W), read_only(Y), valid,
         samples.time[::keep],
         noise=samples.noise,
         band=NOISE_BAND if keep > 1 else 1.0,
         measured=None if samples.measured is None else samples.measured[::keep],
-        moving=samples.moving[::keep].T,
+        moving=moving,
         q=read_only(samples.q[::keep].copy()),
         dq=read_only(samples.dq[::keep].copy()),
         gain_spread=robot.gain_spread,
     )  # fmt: skip
 
 
-def with_rows(observed: Observed[Rows], samples: Samples) -> Observed[Rows]:
-    """Return what was observed of samples that differ only in the rows that count."""
+def _used_rows(samples: Samples) -> tuple[Mask, Mask]:
+    """Return which decimated rows (n, N) count and which of them move; RecordingError: none."""
     valid, moving = (x[:: samples.decimation].T for x in (samples.valid, samples.moving))
+    if not valid.any():
+        raise RecordingError('no sample is left after decimation: record longer')
+    return valid.copy(), moving
+
+
+def with_rows(observed: Observed[Rows], samples: Samples) -> Observed[Rows]:
+    """Return what was observed with the rows of samples that differ in nothing else."""
+    valid, moving = _used_rows(samples)
     system = dataclasses.replace(observed.system, valid=valid, moving=moving)
     return dataclasses.replace(observed, system=system, samples=samples, sampled_systems=(system,))
 
