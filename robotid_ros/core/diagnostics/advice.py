@@ -291,7 +291,16 @@ def _best_signs(trials: Trials, state: Efforts) -> Efforts:
     either = {p: p if p[0] > 0.0 else tuple(-x for x in p) for p in patterns}
     patterns.sort(key=lambda p: (round(np.log(left(either[p])), 2), p.count(-1.0)))
     turned = [state.scaled(np.array(p)) for p in patterns[: 2 * MOST_SIGNS]]
-    return min(turned, key=lambda efforts: trials.fitted(efforts, possible=True))
+    best = min(turned, key=lambda efforts: trials.fitted(efforts, possible=True))
+    changed = np.flatnonzero(best.factors != state.factors)
+    if set(trials.moving).issubset(changed.tolist()):
+        return best  # one sense of all efforts is likelier than that of some
+    # Of some joints, those whose sign these data do not show keep theirs.
+    for j in changed.tolist():
+        other = best.scaled(_only(n, j, -1.0))
+        if not trials.compare(trials.errors(other), trials.errors(best)).is_better(1.0):
+            best = other
+    return best
 
 
 def _gain(trials: Trials, state: Efforts, joint: int) -> tuple[float, int, float]:

@@ -101,6 +101,15 @@ def test_a_sign_is_named_where_only_samples_near_the_ends_move(log, robot, base,
     assert found.name == SIGN and found.finding.joints == robot.joints[1:2]
 
 
+@pytest.mark.parametrize('seed', [2, 3, 11])
+def test_no_sign_is_told_of_an_effort_that_shows_none(causes, log, robot, seed):
+    effort = log.effort * [1.0, -1.0, 1.0]
+    drift = np.cumsum(np.random.default_rng(seed).normal(size=len(effort)))
+    effort[:, 2] = (drift - drift.mean()) / drift.std() * effort[:, 2].std()
+    (found,) = causes(with_efforts(log, effort))
+    assert found.name == SIGN and found.finding.joints == robot.joints[1:2]
+
+
 @pytest.mark.parametrize('pair', [(0, 1), (1, 2), (0, 2)])
 def test_columns_of_two_joints_that_are_exchanged_are_named(causes, log, robot, pair):
     effort = log.effort.copy()
