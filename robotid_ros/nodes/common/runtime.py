@@ -253,16 +253,8 @@ class WorkerNode(ConfiguredNode):
         return self.description
 
     def start_worker(self, function: Callable[..., None], *arguments: Any) -> None:
-        """Call a function in the worker thread; what ends it unforeseen is a state, too."""
-
-        def work() -> None:
-            try:
-                function(*arguments)
-            except Exception as error:
-                self.publish_state('failed', one_line(error))
-                raise
-
-        self._worker = start_thread(work)
+        """Call a function in the worker thread."""
+        self._worker = start_thread(function, *arguments)
 
     def publish_state(self, state: str, message: str, values: Mapping[str, Any] = {}) -> None:
         """Publish a state, a sentence and values; the state 'failed' has the level ERROR."""

@@ -1,6 +1,6 @@
 """What nodes share that command efforts of an identified model: results, payload, guardian."""
 
-from collections.abc import Container
+from collections.abc import Callable, Container
 from pathlib import Path
 import threading
 from typing import Any
@@ -40,6 +40,18 @@ class ModelNode(WorkerNode):
         self.add_on_set_parameters_callback(self._check_payload)
         self.add_post_set_parameters_callback(lambda _: self._take_payload())
         self.publish_state('starting', f"looking for '{self._controller}' and the results")
+
+    def start_worker(self, function: Callable[..., None], *arguments: Any) -> None:
+        """Call a function in the worker thread; an error that is not foreseen is a state, too."""
+
+        def work() -> None:
+            try:
+                function(*arguments)
+            except Exception as error:
+                self.publish_state('failed', one_line(error))
+                raise
+
+        super().start_worker(work)
 
     def _prepare(self) -> None:
         """Try until results, and what else is needed, are there; the worker thread's work."""
