@@ -80,14 +80,14 @@ def identify_bag(
     results = save(found, exciting, folder, values, shlex.join(['robotid', 'identify', bag]))
     # With the friction that was chosen; what is live goes without springs.
     model = robot if isinstance(found.robot, ElasticRobot) else found.robot
-    standard, possible = parameters_of(results, model)
+    chi, consistent = parameters_of(results, model)
     moving = exciting if validating is None else validating
     # Of external efforts, by what is seen of them without contact.
     pieces = [moving] if isinstance(moving, Recording) else moving
     thresholds: ContactThresholds | str
     try:
         estimator = ExternalEffortEstimator(
-            RobotDynamics(model, possible), settings.contact, settings.signals.standstill
+            RobotDynamics(model, consistent), settings.contact, settings.signals.standstill
         )
         seen = external_efforts((piece.select(model.joints) for piece in pieces), estimator)
         thresholds = contact_thresholds(seen, settings.contact.false_alarms)
@@ -99,17 +99,17 @@ def identify_bag(
         source_urdf=given.urdf,
         robot_settings=chosen_settings(given.robot_settings, results),
         urdf=identified_urdf(found.robot, found.standard.value, found.plain_friction),
-        standard=standard,
-        possible=possible,
+        chi=chi,
+        consistent=consistent,
         thresholds=thresholds,
-        gains=_proposed_gains(model, possible, exciting, moving, results.findings, settings),
+        gains=_proposed_gains(model, consistent, exciting, moving, results.findings, settings),
         origin=recording.origin,
     )
 
 
 def _proposed_gains(
     robot: Robot,
-    standard: Array,
+    consistent: Array,
     exciting: AnyRecording,
     moving: AnyRecording,
     findings: Sequence[Finding],
@@ -129,7 +129,7 @@ def _proposed_gains(
         _, motion = reference_on_grid(simulated, controller.rate)
         rows = slice(round(SIMULATED_TIME * controller.rate))
         return propose_gains(
-            *(robot, standard, controller, work.position[work.finite]),
+            *(robot, consistent, controller, work.position[work.finite]),
             Motion(*(values[rows] for values in motion)),
             settings.controller_gains,
             delay=loop_delay(findings),

@@ -185,7 +185,7 @@ class IdentificationNode(WorkerNode):
         """Predict live from now on, watch for contacts, and follow what may drift."""
         for follower in self._followers:
             follower.start(robot, outcome)
-        prediction = LivePrediction(robot, outcome.standard)
+        prediction = LivePrediction(robot, outcome.chi)
         old, self._live = self._live, None
         if old is not None:
             old[1].close()

@@ -91,7 +91,7 @@ class ExternalEffortTopics:
         try:
             if isinstance(thresholds, str):
                 raise RecordingError(thresholds)
-            model = RobotDynamics(robot, outcome.possible)
+            model = RobotDynamics(robot, outcome.consistent)
             live = (
                 thresholds,
                 ExternalEffortEstimator(model, contact, settings.signals.standstill),
@@ -179,7 +179,7 @@ class DriftTopics:
         fits = results.validation or results.identification
         left = {row.joint: row.reported * row.torque for row in fits}
         residual = np.array([left.get(joint, 0.0) for joint in robot.joints])
-        known = outcome.standard, np.nan_to_num(sigma), np.nan_to_num(residual)
+        known = outcome.chi, np.nan_to_num(sigma), np.nan_to_num(residual)
         limits = settings.drift, LIVE_CUTOFF, settings.signals.standstill
         self._monitor = DriftMonitor(robot, *known, *limits)
 

@@ -21,15 +21,15 @@ from ..common.messages import format_value, status, status_array, to_time
 
 
 class IdentificationOutcome(NamedTuple):
-    """What an identification leaves behind."""
+    """What topics need of an identification."""
 
     results: Results
     folder: Path  # of the files
     source_urdf: str  # from which the robot was built
     robot_settings: RobotSettings  # with the joints and the friction that were chosen
     urdf: str  # with identified parameters
-    standard: np.ndarray  # (p,) parameters that give the identified torques, others zero
-    possible: np.ndarray  # (p,) parameters of bodies that can exist
+    chi: np.ndarray  # (p,) parameters that give the identified torques, others zero
+    consistent: np.ndarray  # (p,) parameters of bodies that can exist
     thresholds: ContactThresholds | str  # of external efforts, or why there are none
     gains: GainProposal | str  # for the recording's, or why there are none; '': no such controller
     origin: int  # the robot's clock at time 0 of the results [ns]

@@ -36,7 +36,7 @@ def test_joints_that_the_log_lacks_are_locked_and_earlier_results_stay(tmp_path)
     (lacking,) = select(found.results.findings, 'joints_not_recorded')
     assert lacking.joints == ('slide',) and lacking.values['positions'] == (0.01,)
     live = build_robot(found.source_urdf, found.robot_settings)
-    assert live.joints == log.joints and live.p == len(found.standard)
+    assert live.joints == log.joints and live.p == len(found.chi)
     # What was found before stays.
     first = (found.folder / 'parameters.yaml').read_bytes()
     again = identify_bag(*given)

@@ -44,7 +44,7 @@ def know_the_truth(simulated: SimulatedRobot, node: IdentificationNode) -> None:
     one = np.ones(2)
     thresholds = ContactThresholds(np.outer((0.04, 0.0, 0.0), one), 6.0 * one)
     results = SimpleNamespace(base=(), validation=(), identification=())
-    outcome = SimpleNamespace(standard=chi, possible=chi, thresholds=thresholds, results=results)
+    outcome = SimpleNamespace(chi=chi, consistent=chi, thresholds=thresholds, results=results)
     node._start_live_prediction(robot, outcome)
 
 

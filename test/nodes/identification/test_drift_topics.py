@@ -58,7 +58,7 @@ def test_friction_that_grows_is_told(nodes):
     truth = {each.name: each.values for each in simulated.loop.physics.true_parameters()}
     chi = np.array([truth[p.joint].get(p.symbol, 0.0) for p in robot.parameters])
     results = SimpleNamespace(base=(), validation=(), identification=())
-    outcome = SimpleNamespace(standard=chi, results=results, thresholds='not asked for')
+    outcome = SimpleNamespace(chi=chi, results=results, thresholds='not asked for')
     node._start_live_prediction(robot, outcome)
     seen: list[DiagnosticArray] = []
     common: list[DiagnosticStatus] = []

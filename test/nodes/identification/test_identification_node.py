@@ -76,7 +76,7 @@ def test_malformed_joint_states_leave_the_live_prediction(nodes):
     stream = node.create_subscription(JointState, 'joint_states', lambda _: 1 / 0, 100)
     two = np.ones(2)
     thresholds = ContactThresholds(np.ones((3, 2)), 5.0 * two)
-    values = {'standard': robot.prior, 'possible': robot.prior, 'thresholds': thresholds}
+    values = {'chi': robot.prior, 'consistent': robot.prior, 'thresholds': thresholds}
     results = {'base': (), 'validation': (), 'identification': ()}
     values = {**values, 'results': type('Results', (), results)}
     outcome = type('Outcome', (), values)
