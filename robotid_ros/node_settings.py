@@ -74,6 +74,10 @@ class ExcitationNodeSettings(ExcitationSettings):
         False, 'a wrong position or velocity deactivates effort controllers too (others: '
         'always): drives or brakes must hold the arm then',
     )  # fmt: skip
+    deactivate_hardware: bool = setting(
+        False, 'a wrong position or velocity deactivates the controller and its hardware: a '
+        'driver that brakes then stops the arm',
+    )  # fmt: skip
     position_tolerance: tuple[float, ...] = setting(
         (0.02,), 'how far beyond its limits a joint may be, likewise', unit='rad', minimum=0.0
     )

@@ -23,6 +23,9 @@ PUBLISHED = {
     'controller_manager_msgs/srv/ListHardwareComponents': (
         'RIHS01_2ff105e609928671af16413362c0fdd089e1dd50c5a49d830db603ba8e4439c8'
     ),
+    'controller_manager_msgs/srv/SetHardwareComponentState': (
+        'RIHS01_940b15846ed3e1fb561ab45edf77a992b811fd59c574f45d5205a84a0deb2f65'
+    ),
     'controller_manager_msgs/srv/SwitchController': (
         'RIHS01_d4ad10aa5da7808bc522d55d4123d8ef79de73d049d165639d7663ac37cc9895'
     ),

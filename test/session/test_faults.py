@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+import time
 
 from controller_manager_msgs.srv import ListControllers
 from live_session import Nodes
@@ -81,6 +82,31 @@ def test_a_controller_that_cannot_hold_the_arm_is_deactivated(
     )
     states = {controller.name: controller.state for controller in answer.controller}
     assert states['arm_controller'] == ('inactive' if deactivates else 'active')
+
+
+def test_hardware_that_brakes_stops_a_joint_whose_velocity_is_lost(
+    session: Session, trajectory: Path
+):
+    fault = {'simulation.fault.kind': 'nan_velocity', 'simulation.fault.time': NEVER}
+    session.start(
+        *('simulated_robot', 'excitation'),
+        simulated_robot={**fault, 'simulation.effort_controller': 'efforts'},
+        excitation={
+            'excitation.trajectory': str(trajectory),
+            'excitation.deactivate_hardware': True,
+        },
+    )
+    session.robot.wait()
+    session.ready('excitation')
+    session.client.call_trigger('excitation/start')
+    session.until('excitation', 'exciting')
+    session.robot.wait_moving()
+    session.client.call_trigger('simulated_robot/break')
+    said = session.until('excitation', 'failed')
+    assert "'arm_controller' and simulated_robot were deactivated: activate them again" in said
+    position = session.robot.positions[-1]
+    time.sleep(1.0)  # without brakes it coasts for as long
+    assert session.robot.positions[-1] == pytest.approx(position, abs=0.01)
 
 
 def test_a_joint_a_little_beyond_its_limit_is_led_back_inside(session: Session, trajectory: Path):

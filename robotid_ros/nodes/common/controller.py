@@ -16,7 +16,12 @@ from action_msgs.msg import GoalInfo, GoalStatus
 from action_msgs.srv import CancelGoal
 from control_msgs.action import FollowJointTrajectory
 from control_msgs.msg import JointTolerance, JointTrajectoryControllerState
-from controller_manager_msgs.srv import ListHardwareComponents, SwitchController
+from controller_manager_msgs.srv import (
+    ListHardwareComponents,
+    SetHardwareComponentState,
+    SwitchController,
+)
+from lifecycle_msgs.msg import State as Lifecycle
 import numpy as np
 from rclpy.action import ActionClient
 from rclpy.node import Node
@@ -58,6 +63,7 @@ MAX_PAUSE = 5.0  # in which a robot may be slower on its way, as while somebody 
 ROUNDING = 1e-6  # of a speed scaling that a driver hands on as a percentage
 HARDWARE_TIMEOUT = 0.1  # of controller_manager's answer [s]: 'failed' is not published before
 _HARDWARE = f'{MANAGER}/list_hardware_components'
+SET_HARDWARE = f'{MANAGER}/set_hardware_component_state'
 SWITCH = f'{MANAGER}/switch_controller'
 # Packages of hardware that simulates a description's bodies as they are, without rotors.
 GAZEBO = ('gz_ros2_control', 'ign_ros2_control')
@@ -287,12 +293,29 @@ class HardwareClient:
         place, slash, self._controller = controller.rpartition('/')
         self._client = node.create_client(ListHardwareComponents, f'{place}{slash}{_HARDWARE}')
         self._switch = node.create_client(SwitchController, f'{place}{slash}{SWITCH}')
+        self._set = node.create_client(SetHardwareComponentState, f'{place}{slash}{SET_HARDWARE}')
 
-    def deactivate(self) -> Any:
-        """Ask for its deactivation; return the answer's future, or None without a manager."""
+    def deactivate(self, components: Sequence[str] = ()) -> list[Any]:
+        """
+        Ask for the controller to be deactivated, then hardware, so that its drives brake.
+
+        Return the futures of the answers, none where nobody could be asked.
+        """
         if not self._switch.service_is_ready():
-            return None
-        return self._switch.call_async(switch_request((), (self._controller,)))
+            return []
+        answers = [self._switch.call_async(switch_request((), (self._controller,)))]
+        inactive = Lifecycle(id=Lifecycle.PRIMARY_STATE_INACTIVE, label='inactive')
+        for name in components:
+            request = SetHardwareComponentState.Request(name=name, target_state=inactive)
+            answers.append(self._set.call_async(request))
+        return answers
+
+    def names(self, joints: Collection[str]) -> list[str]:
+        """Name the hardware that drives these joints and can be deactivated."""
+        if not self._set.service_is_ready():
+            return []
+        drivers = (c for c in self._components(joints) if c.command_interfaces)
+        return [component.name for component in drivers]
 
     def is_gazebo(self, joints: Collection[str]) -> bool:
         """Whether hardware of these joints is known to be Gazebo's."""

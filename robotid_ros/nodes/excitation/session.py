@@ -79,7 +79,15 @@ class Session(Supervisor):
         self.holds_itself = (
             'effort' not in description.command_interfaces
             or self.context.settings.deactivate_effort_controller
+            or self.context.settings.deactivate_hardware
         )
+        if self.context.settings.deactivate_hardware:
+            self.braking_hardware = controller.hardware.names(robot.joints)
+            if not self.braking_hardware:
+                raise ControllerError(
+                    'controller_manager names no hardware of the joints that can be deactivated: '
+                    'set excitation.deactivate_hardware to false'
+                )
         controller.wait_for_server()
         self.check_ready()
 

@@ -117,6 +117,7 @@ class Supervisor:
         self._warned = set[str]()
         # Whether the drives hold the arm once its controller is deactivated.
         self.holds_itself = False
+        self.braking_hardware: Sequence[str] = ()  # which is deactivated then, too
         self._goals: deque[uuid.UUID] = deque(maxlen=2)  # the newest, and the one before
         controller = context.controller.name
         names = (f'{controller}/{name}' for name in (jtc.CANCEL, jtc.SET_PARAMETERS))
@@ -201,13 +202,13 @@ class Supervisor:
             goal = self._send(parts[0].points if parts else points)
             clock = self._follow(goal, points, phase, parts[1:])
         except BaseException as error:
-            answer = None
+            answers = []
             if isinstance(error, SensorError) and self.holds_itself:
                 # Cancelled, a controller would hold the arm by what is measured.
-                answer = self.context.controller.hardware.deactivate()
+                answers = self.context.controller.hardware.deactivate(self.braking_hardware)
             self._cancel()
-            if answer is not None:
-                raise RobotStateError(f'{error}; {self._outcome(answer)}') from None
+            if answers:
+                raise RobotStateError(f'{error}; {self._outcome(answers)}') from None
             text = str(error)
             if isinstance(error, TrackingError) and goal is not None:
                 self._raise_violation(goal, points)
@@ -418,13 +419,16 @@ class Supervisor:
                 self.context.node.get_logger().error('the guardian has ended')
         self.guardian.close()
 
-    def _outcome(self, answer: Any) -> str:
-        """Say whether the controller was deactivated."""
-        name = self.context.controller.name
+    def _outcome(self, answers: Sequence[Any]) -> str:
+        """Say whether the controller and what drives its joints were deactivated."""
+        named = f"'{self.context.controller.name}'", *self.braking_hardware
+        said, was, it = ' and '.join(named), 'was', 'it'
+        if len(named) > 1:
+            was, it = 'were', 'them'
         with suppress(ControllerError):
-            if result_of(answer, CANCEL_TIMEOUT, jtc.SWITCH).ok:
-                return f"'{name}' was deactivated: activate it again"
-        return f"'{name}' was cancelled, but could not be deactivated: deactivate it by hand"
+            if all([result_of(each, CANCEL_TIMEOUT, jtc.SWITCH).ok for each in answers]):
+                return f'{said} {was} deactivated: activate {it} again'
+        return f'cancelled, but {said} {was} not deactivated: deactivate {it} by hand'
 
     def _has_finished(self, goal: TrajectoryGoal, points: Waypoints) -> bool:
         """Whether the goal has ended well; where not, who ended it comes before how."""

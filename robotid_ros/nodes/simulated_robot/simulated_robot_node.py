@@ -17,10 +17,20 @@ import threading
 import time
 from typing import Any
 
-from controller_manager_msgs.msg import ControllerState as ManagedController
-from controller_manager_msgs.srv import ListControllers, SwitchController
+from controller_manager_msgs.msg import (
+    ControllerState as ManagedController,
+    HardwareComponentState,
+    HardwareInterface,
+)
+from controller_manager_msgs.srv import (
+    ListControllers,
+    ListHardwareComponents,
+    SetHardwareComponentState,
+    SwitchController,
+)
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
+from lifecycle_msgs.msg import State as Lifecycle
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -51,6 +61,7 @@ CLOCK_RATE = 100.0
 FIFO_PRIORITY = 50
 # Longest wait for the cycle in which controllers are switched [s].
 SWITCH_TIMEOUT = 1.0
+HARDWARE = 'simulated_robot'  # its name in controller_manager
 # Each controller takes the time for itself: the broadcaster's stamp is later by about this [ns].
 BROADCASTER_DELAY = (20_000, 40_000)
 # A starved clock runs for so long in the mean, and stands for so long at most [s]: 28 % of the
@@ -98,6 +109,7 @@ class ControlLoop:
         self._applied = [0.0] * len(physics.joints)
         # Efforts of another controller that is active instead, and what the next cycle does first.
         self.forwarded: list[float] | None = None
+        self.braked = False
         self._switch: Callable[[list[float], list[float]], None] | None = None
         self._switched, self._one_switch = threading.Event(), threading.Lock()
         # One that is to be faster, or as fast as it can, would leave nothing to all others.
@@ -162,7 +174,9 @@ class ControlLoop:
             late = 0 if starved else self._random.randint(*BROADCASTER_DELAY)
             self.outputs.joint_states(clock + late, q, dq, tau)
         command = controller.command if self.forwarded is None else self.forwarded
-        self._applied = self._step(command)
+        self._applied = self._step([0.0] * len(command) if self.braked else command)
+        if self.braked:
+            self.physics.set_state(self.physics.position.tolist(), [0.0] * len(command))
 
     def _read(self, since: float) -> tuple[list[float], list[float], list[float]]:
         return self.sensors.read(since, *self.physics.joint_state(self._applied))
@@ -215,7 +229,11 @@ SWITCH_INTERVAL = 2e-4
 
 
 class SimulatedManager(Node):
-    """Switches between two controllers in a cycle of the control loop; the first one begins."""
+    """
+    Switches between two controllers in a cycle of the control loop; the first one begins.
+
+    Hardware that is not active brakes.
+    """
 
     def __init__(
         self, settings: SimulationSettings, loop: Callable[[], ControlLoop], **options: Any
@@ -224,6 +242,12 @@ class SimulatedManager(Node):
         self._loop, self._names = loop, (settings.controller, settings.effort_controller)
         self.create_service(SwitchController, '~/switch_controller', self._on_switch)
         self.create_service(ListControllers, '~/list_controllers', self._on_list)
+        self.create_service(
+            ListHardwareComponents, '~/list_hardware_components', self._on_list_hardware
+        )
+        self.create_service(
+            SetHardwareComponentState, '~/set_hardware_component_state', self._on_set_hardware
+        )
         topic, qos = f'{settings.effort_controller}/{FORWARDED}', SYSTEM_DEFAULT
         self.create_subscription(Float64MultiArray, topic, self._on_command, qos)
 
@@ -257,6 +281,37 @@ class SimulatedManager(Node):
             )
             for (name, active), kind in kinds
         ]
+        return response
+
+    def _hardware_state(self) -> Lifecycle:
+        if self._loop().braked:
+            return Lifecycle(id=Lifecycle.PRIMARY_STATE_INACTIVE, label='inactive')
+        return Lifecycle(id=Lifecycle.PRIMARY_STATE_ACTIVE, label='active')
+
+    def _on_list_hardware(
+        self, _: Any, response: ListHardwareComponents.Response
+    ) -> ListHardwareComponents.Response:
+        names = (f'{joint}/effort' for joint in self._loop().physics.joints)
+        commands = [HardwareInterface(name=name, is_available=True) for name in names]
+        response.component = [
+            HardwareComponentState(
+                name=HARDWARE,
+                type='system',
+                state=self._hardware_state(),
+                command_interfaces=commands,
+            )
+        ]
+        return response
+
+    def _on_set_hardware(
+        self,
+        request: SetHardwareComponentState.Request,
+        response: SetHardwareComponentState.Response,
+    ) -> SetHardwareComponentState.Response:
+        response.ok = request.name == HARDWARE
+        if response.ok:
+            self._loop().braked = request.target_state.id != Lifecycle.PRIMARY_STATE_ACTIVE
+        response.state = self._hardware_state()
         return response
 
     def _on_switch(

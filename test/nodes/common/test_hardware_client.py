@@ -77,8 +77,15 @@ def test_controller_manager_is_looked_for_beside_the_controller(
         )
     )
     HardwareClient(node, controller)
-    services = 'list_hardware_components', 'switch_controller'
+    services = 'list_hardware_components', 'switch_controller', 'set_hardware_component_state'
     assert resolved == [f'{asked}/{service}' for service in services]
+
+
+def test_hardware_without_commands_is_not_deactivated(client: MagicMock):
+    labels = {'arm': 'active', 'gripper': 'active', 'encoders': 'active'}
+    assert asked(client, **labels).names(['joint_1', 'joint_2']) == ['arm']
+    client.service_is_ready.return_value = False
+    assert asked(client, **labels).names(['joint_1']) == []
 
 
 def test_sound_hardware_was_not_the_reason(client: MagicMock):
