@@ -273,6 +273,9 @@ F240 velocities_unlike error: The velocities are so many times the derivatives o
 F241 rows_copied: From {since:.2f} s on, {count} rows repeat earlier ones in every digit MEANS They
   are copies: σ is too small DO Leave them out (--to {since:.2f}) WHY Measured values never repeat
   in every digit while the robot moves.
+F242 column_for_two: The position of {joints} is the same in every digit MEANS One column was
+  written or named for two joints DO Name the columns by --columns, or correct what writes the log
+  WHY Measured values of two joints never agree in every digit while they move.
 # F3: motion
 F301 hardly_moved: {joint} moved only {share:.0%} of the time DO Record a motion that moves it, or
   name it in robot.locked WHY Dry friction of a joint at rest may have any value.

@@ -1,7 +1,7 @@
 """Samples that cannot be used: missing, old, repeated, spikes, clipped; efforts that are none."""
 
 from collections.abc import Sequence
-from itertools import compress
+from itertools import combinations, compress
 import warnings
 
 import numpy as np
@@ -81,6 +81,7 @@ def find_usable_samples(recording: Recording, max_gap: float) -> tuple[Mask, lis
                 spike |= found
     kept[rows[spike]] = False
     rows = rows[~spike]
+    notes += _one_for_two(recording.joints, recording.position[rows])
     stale = find_repeated(time[rows], recording.position[rows], recording.effort[rows], max_gap)
     if stale.any():
         notes.append(finding('samples_repeated', count=int(stale.sum())))
@@ -90,6 +91,16 @@ def find_usable_samples(recording: Recording, max_gap: float) -> tuple[Mask, lis
         since = float(time[kept][copies][0] - time[0])
         notes.append(finding('rows_copied', count=int(copies.sum()), since=since))
     return kept, [*notes, *_jumps(recording, kept, max_gap)]
+
+
+def _one_for_two(joints: Sequence[str], columns: Array) -> list[Finding]:
+    """Name joints that have the same positions (N, n) in every digit, of those that change."""
+    few = columns[:: max(1, len(columns) // MIN_ROWS)]
+    changes = np.flatnonzero(np.ptp(few, axis=0) > 0.0).tolist() if len(few) >= MIN_ROWS else []
+    pairs = [(i, j) for i, j in combinations(changes, 2) if np.array_equal(few[:, i], few[:, j])]
+    same = [pair for pair in pairs if np.array_equal(*columns[:, list(pair)].T)]
+    named = [[joints[k] for k in pair] for pair in same]
+    return [finding('column_for_two', pair) for pair in named]
 
 
 def _jumps(recording: Recording, kept: Mask, max_gap: float) -> list[Finding]:
