@@ -121,7 +121,7 @@ def test_ranges_of_servos_randomise_the_model(run, servos, tmp_path):
     kp = table['joints']['shoulder']['kp']
     assert kp['low'] < kp['identified'] < kp['high'] and kp['unit'] == 'N·m/rad'
     assert table['delay']['low'] < 0.05 < table['delay']['high']
-    assert 'bodies' not in table and 'draws.npz has whole' in table['notes'][0]
+    assert 'bodies' not in table and 'draws.npz has complete' in table['notes'][0]
     script = Path(__file__).resolve().parents[2] / 'examples/randomize.py'
     command = [sys.executable, script, servos / 'identified.xml', tmp_path / 'ranges']
     done = subprocess.run(command, check=True, capture_output=True, text=True)

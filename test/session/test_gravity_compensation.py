@@ -301,7 +301,7 @@ def test_an_arm_that_cannot_be_held_is_not_guided(session: Session, results: Pat
     begin = session.robot.positions[-1]
     rate = re.search(r'allow (\d+) commands a second, hand guiding needs 200', refused())
     assert rate and int(rate[1]) < 150, client.message(NODE)
-    for mass, sentence in ((6.0, 'set the payload'), (50.0, 'carry less')):
+    for mass, sentence in ((6.0, 'set the payload'), (50.0, 'reduce the load')):
         guided.carry(mass, [0.0, 0.0, 0.0])
         assert sentence in refused()
     assert guided.moved(begin) < 0.01
@@ -339,7 +339,7 @@ def test_it_waits_for_controllers_that_are_being_spawned(session: Session, resul
 def test_results_that_nobody_can_trust_are_refused(
     session: Session, arm: Path, identified: Path, tmp_path: Path, of: str
 ):
-    results, sentence = identified, 'is about joint_1, joint_2, the robot has'
+    results, sentence = identified, 'has results of joint_1, joint_2, the robot has'
     if of == 'poor':
         results, sentence = write_identified(arm, tmp_path / of, relative=0.3), "'poor' for"
     session.start(NODE, gravity_compensation={f'{NODE}.results': str(results)})
