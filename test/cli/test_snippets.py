@@ -40,8 +40,6 @@ ELSEWHERE = {
     r'robotid doctor': 'test/nodes/doctor',
     r'robotid fleet': 'test/fleet',
     r'robotid init( +-o \S+)?$': 'test/nodes/doctor',
-    # As long as a configuration allows it.
-    r'robotid design my_robot\.yaml$': 'test/cli/test_design.py',
     r'robotid .*--method (didim|both)': 'test/core/replay',
     r'robotid identify ros1\.bag': 'test/files/formats/test_round_trips.py',
     r'python examples/randomize': 'test/cli/test_export_ranges.py',
@@ -56,7 +54,6 @@ ELSEWHERE = {
     r'import robotid_ros as rid\n$': 'test/test_library.py',
     r'import numpy as np\nimport robotid_ros as rid\n\nlog = np': 'test/test_library.py',
     r'model = rid.InverseDynamics.load\(.*\ntau = model.efforts': 'test/test_library.py',
-    r'def mine\(recording, robot\)': 'benchmarks/studies/methods.py',
     r'from robotid_ros.core.payload import': 'test/core/payload',
     r'gains = identify_drive_gains': 'test/core/payload',
 }

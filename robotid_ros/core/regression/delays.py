@@ -229,11 +229,11 @@ def _without_confirmed_delays(
     common, suspected = np.full(len(joints), found.common), []
     # Delays (n,), NaN of joints that are not concerned, that of most joints first; what is noted
     # where they are confirmed, whether they can be removed, the rows that show them, and by how
-    # much the squared error has to fall.
+    # much the squared error has to fall; 0: by more than chance.
     if is_significant(found.common, found.common_sigma, samples.rate):
-        suspected.append((common, finding('delay_removed', **total), True, found.rows, 1.0))
+        suspected.append((common, finding('delay_removed', **total), True, found.rows, 0.0))
     elif abs(found.common) > max(SIGNIFICANT_SIGMAS * found.common_sigma, LONGEST_DELAY):
-        suspected.append((common, finding('delay_too_long', **total), False, found.rows, 1.0))
+        suspected.append((common, finding('delay_too_long', **total), False, found.rows, 0.0))
     for j, joint in enumerate(joints):
         here = found if found.outlier[j] else rough
         apart = abs(here.delay[j] - here.common)
@@ -246,7 +246,7 @@ def _without_confirmed_delays(
             note = finding(name, [joint], **own, common=held + here.common)
             alone = np.where(np.arange(len(joints)) == j, here.delay[j], np.nan)
             # So long a delay shows in the sign of the friction where the joint turns round.
-            least = 1.0 if apart <= LONGEST_DELAY else CLEAR
+            least = 0.0 if apart <= LONGEST_DELAY else CLEAR
             suspected.append((alone, note, removable, system.valid, least))
     delays = np.zeros(len(joints))
     for each, note, removable, rows, least in suspected:

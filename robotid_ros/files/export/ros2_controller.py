@@ -82,7 +82,7 @@ def ros2_controller(model: IdentifiedModel) -> tuple[dict[str, str], list[str]]:
         name.removesuffix('.jinja').replace('PACKAGE', package): (
             templates.get_template(name).render(values)
         )
-        for name in templates.list_templates()
+        for name in templates.list_templates(['jinja'])
     }, notes
 
 
