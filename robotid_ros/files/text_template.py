@@ -1,6 +1,7 @@
 """Pages, and texts for other programs, from templates: no value may be missing."""
 
 from collections.abc import Callable
+from contextlib import suppress
 import os
 from pathlib import Path
 import sys
@@ -37,4 +38,13 @@ def _compiled_beside(folder: Path) -> BytecodeCache | None:
     if sys.dont_write_bytecode or not os.access(kept if kept.exists() else folder, os.W_OK):
         return None
     kept.mkdir(exist_ok=True)
-    return FileSystemBytecodeCache(str(kept))
+    return _Kept(str(kept))
+
+
+class _Kept(FileSystemBytecodeCache):
+    """Compiled templates in files: what cannot be written, as on a full disk, is not kept."""
+
+    def dump_bytecode(self, bucket: Any) -> None:
+        """Keep what was compiled."""
+        with suppress(OSError):
+            super().dump_bytecode(bucket)

@@ -1,5 +1,6 @@
 """Pages are templates, which escape what they show; Python code holds a plot's place alone."""
 
+import errno
 from pathlib import Path
 import re
 import sys
@@ -68,3 +69,15 @@ def test_a_template_is_compiled_once_for_all_processes(tmp_path, monkeypatch, wr
         assert text_templates(tmp_path).get_template('page.html').render() == text
     assert compiled == (['one', 'other'] if writes else ['one', 'one', 'other'])
     assert len([*tmp_path.iterdir()]) == 1 + writes
+
+
+def test_a_page_needs_no_place_for_its_compiled_templates(tmp_path, monkeypatch):
+    """As where the disk of the package is full."""
+    monkeypatch.setattr(sys, 'dont_write_bytecode', False)
+
+    def fail(*_, **__):
+        raise OSError(errno.ENOSPC, 'no space left')
+
+    monkeypatch.setattr('tempfile.NamedTemporaryFile', fail)
+    (tmp_path / 'page.html').write_text('text')
+    assert text_templates(tmp_path).get_template('page.html').render() == 'text'
