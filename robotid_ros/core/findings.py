@@ -403,8 +403,9 @@ F433 time_scale error: Gravity and inertia of the same bodies do not fit each ot
   whether the driver or a counterbalance bears a part of gravity{tried} WHY Velocities are off by
   as much as the stamps, inertias by twice that.
 F434 position_unit error: The position of {joints} seems to have another unit or scale{instead} DO
-  Multiply it by {size:.4g}. For a table give --units 'position=rad*{size:.4g}', with one unit for
-  each joint between commas{tried} WHY Velocities, inertias and gravity depend on it.
+  Multiply it by {size:.4g}. For a table give --units 'position=rad*{size:.4g}' (m* where a joint
+  slides), with one unit for each joint between commas{tried} WHY Velocities, inertias and gravity
+  depend on it.
 F435 standstill_contradicted error: The position of {joint} stands still from {start:.1f} to
   {stop:.1f} s, which the efforts contradict: those of {other} differ by {after:.0%} from what the
   rest predicts, elsewhere by {before:.1%} MEANS Its encoder failed, or a brake holds it DO Leave

@@ -55,17 +55,15 @@ def test_fault_stops_the_motion(fault: str, robots: Session, trajectory: Path):
     assert session.client.call_trigger('excitation/stop') == 'nothing was running'
 
 
-@pytest.mark.parametrize('deactivates', [False, True])
-def test_a_controller_that_cannot_hold_the_arm_is_deactivated(
-    deactivates: bool, session: Session, trajectory: Path
-):
-    fault = {'simulation.fault.kind': 'frozen_joint', 'simulation.fault.time': NEVER}
+def break_sensor(session: Session, trajectory: Path, fault: str, setting: str, value: bool) -> str:
+    """Let a fault begin while the robot moves, with an excitation setting; return what is said."""
+    faults = {'simulation.fault.kind': fault, 'simulation.fault.time': NEVER}
     session.start(
         *('simulated_robot', 'excitation'),
-        simulated_robot={**fault, 'simulation.effort_controller': 'efforts'},
+        simulated_robot={**faults, 'simulation.effort_controller': 'efforts'},
         excitation={
             'excitation.trajectory': str(trajectory),
-            'excitation.deactivate_effort_controller': deactivates,
+            f'excitation.{setting}': value,
         },
     )
     session.robot.wait()
@@ -74,7 +72,15 @@ def test_a_controller_that_cannot_hold_the_arm_is_deactivated(
     session.until('excitation', 'exciting')
     session.robot.wait_moving()
     session.client.call_trigger('simulated_robot/break')
-    said = session.until('excitation', 'failed')
+    return session.until('excitation', 'failed')
+
+
+@pytest.mark.parametrize('deactivates', [False, True])
+def test_a_controller_that_cannot_hold_the_arm_is_deactivated(
+    deactivates: bool, session: Session, trajectory: Path
+):
+    setting = 'deactivate_effort_controller'
+    said = break_sensor(session, trajectory, 'frozen_joint', setting, deactivates)
     assert 'joint_1 stays the same' in said
     assert ("'arm_controller' was deactivated: activate it again" in said) is deactivates
     answer = session.client.call(
@@ -87,22 +93,7 @@ def test_a_controller_that_cannot_hold_the_arm_is_deactivated(
 def test_hardware_that_brakes_stops_a_joint_whose_velocity_is_lost(
     session: Session, trajectory: Path
 ):
-    fault = {'simulation.fault.kind': 'nan_velocity', 'simulation.fault.time': NEVER}
-    session.start(
-        *('simulated_robot', 'excitation'),
-        simulated_robot={**fault, 'simulation.effort_controller': 'efforts'},
-        excitation={
-            'excitation.trajectory': str(trajectory),
-            'excitation.deactivate_hardware': True,
-        },
-    )
-    session.robot.wait()
-    session.ready('excitation')
-    session.client.call_trigger('excitation/start')
-    session.until('excitation', 'exciting')
-    session.robot.wait_moving()
-    session.client.call_trigger('simulated_robot/break')
-    said = session.until('excitation', 'failed')
+    said = break_sensor(session, trajectory, 'nan_velocity', 'deactivate_hardware', True)
     assert "'arm_controller' and simulated_robot were deactivated: activate them again" in said
     position = session.robot.positions[-1]
     time.sleep(1.0)  # without brakes it coasts for as long
