@@ -82,8 +82,7 @@ def collision_model(
             high = [k for k in moving if joints[k] == model.frames[-1].parentJoint]
         half_space = shapes.Halfspace(np.array([0.0, 0.0, 1.0]), settings.ground)
         surround(GROUND, pin.SE3.Identity(), half_space, high)
-    _remove_ignored(geometry, settings.ignored_pairs)
-    notes += _remove_inseparable(robot, model, geometry, settings.distance)
+    notes += _remove_pairs(robot, model, geometry, settings)
     make = {'box': shapes.Box, 'sphere': shapes.Sphere, 'cylinder': shapes.Cylinder}
     for name, obstacle in settings.obstacles.items():
         for field, length in {'size': SIZES[obstacle.shape], 'position': 3, 'rpy': 3}.items():
@@ -114,24 +113,21 @@ def _link_geometry(
         for place in (*places, (tool.name, tool.parentJoint, tool.placement)):
             if place[1] in bare:
                 geometry.addGeometryObject(pin.GeometryObject(*place, shapes.Sphere(BALL_RADIUS)))
-    meshes = [body for body in geometry.geometryObjects if _is_mesh(body)]
-    boxes = []
-    for body in meshes:
-        points, hull = body.geometry.vertices(), None
-        if not is_flat(points):  # else Coal crashes
-            # It cannot hold more than 255 neighbours of a vertex, as in the fans of finely meshed
-            # discs.
-            with suppress(RuntimeError):
+    hulls, boxes = 0, []
+    for body in filter(_is_mesh, geometry.geometryObjects):
+        points = body.geometry.vertices()
+        # Coal crashes at flat meshes, and cannot hold more than 255 neighbours of a vertex, as in
+        # the fans of finely meshed discs.
+        with suppress(RuntimeError):
+            if not is_flat(points):
                 if body.geometry.convex is None:
                     body.geometry.buildConvexHull(True, 'Qt')
-                hull = body.geometry.convex
-        if hull is None:
-            boxes.append(body.name)
-            lower, upper = points.min(axis=0), points.max(axis=0)
-            body.placement = body.placement * pin.SE3(np.eye(3), 0.5 * (lower + upper))
-            hull = shapes.Box(*(upper - lower))
-        body.geometry = hull
-    hulls = len(meshes) - len(boxes)
+                body.geometry, hulls = body.geometry.convex, hulls + 1
+                continue
+        boxes.append(body.name)
+        lower, upper = points.min(axis=0), points.max(axis=0)
+        body.placement = body.placement * pin.SE3(np.eye(3), 0.5 * (lower + upper))
+        body.geometry = shapes.Box(*(upper - lower))
     notes = [finding('convex_hulls', count=hulls)] if hulls else []
     notes += [finding('boxes', bodies=boxes)] if boxes else []
     return geometry, tuple(notes), unchecked
@@ -141,33 +137,28 @@ def _readable_geometry(
     urdf: str, model: Any, folders: list[str]
 ) -> tuple[Any, Finding | None, Container[int]]:
     """Read the shapes of all links whose meshes can be read; name the others, and their joints."""
-    geometry, unread, reason = pin.GeometryModel(), dict[str, int](), ''
+    geometry, unread = pin.GeometryModel(), dict[str, int]()
     if '<collision' not in urdf:
         return geometry, finding('no_collision_geometry'), range(model.njoints)
-    # A checkout need not have the name of its package: its meshes are below one of the folders.
-    texts = urdf, _PACKAGE.sub('', urdf)
-    for text in texts:
-        try:
-            return _shapes(text, model, folders), None, ()
-        except (ValueError, RuntimeError) as error:
-            reason = reason or reason_of(error)
+    try:
+        return _shapes(urdf, model, folders), None, ()
+    except (ValueError, RuntimeError) as error:
+        reason = reason_of(error)
     # One link after the other, since a parser stops at the first mesh that is missing.
     for link in parse_urdf(urdf).findall('link[collision]'):
-        name = link.get('name', '')
-        for text in texts:
-            with suppress(ValueError, RuntimeError):
-                root = parse_urdf(text)
-                for other in root.findall('link'):
-                    for shape in other.findall('collision') if other.get('name') != name else ():
-                        other.remove(shape)
-                alone = ElementTree.tostring(root, encoding='unicode')
-                for body in _shapes(alone, model, folders).geometryObjects:
-                    geometry.addGeometryObject(body)
-                break
-        else:
+        name, root = link.get('name', ''), parse_urdf(urdf)
+        for other in root.findall('link'):
+            for shape in other.findall('collision') if other.get('name') != name else ():
+                other.remove(shape)
+        try:
+            alone = _shapes(ElementTree.tostring(root, encoding='unicode'), model, folders)
+        except (ValueError, RuntimeError):
             frame = model.getFrameId(name, pin.FrameType.BODY)
             files = [mesh.get('filename', '') for mesh in link.iterfind('collision/geometry/mesh')]
             unread[f'{name} ({", ".join(files)})'] = int(model.frames[frame].parentJoint)
+        else:
+            for body in alone.geometryObjects:
+                geometry.addGeometryObject(body)
     if not geometry.ngeoms:
         found = finding('collision_geometry_unreadable', reason=reason)
         return geometry, found, range(model.njoints)
@@ -176,9 +167,15 @@ def _readable_geometry(
 
 def _shapes(urdf: str, model: Any, folders: list[str]) -> Any:
     """Read the shapes of a description; ValueError or RuntimeError where a mesh is missing."""
-    read = pin.buildGeomFromUrdfString(
-        model, urdf, pin.GeometryType.COLLISION, package_dirs=folders, mesh_loader=_MESHES
-    )
+    how = {'package_dirs': folders, 'mesh_loader': _MESHES}
+    try:
+        read = pin.buildGeomFromUrdfString(model, urdf, pin.GeometryType.COLLISION, **how)
+    except (ValueError, RuntimeError):
+        # A checkout need not have its package's name: the meshes are below one of the folders.
+        if (text := _PACKAGE.sub('', urdf)) != urdf:
+            with suppress(ValueError, RuntimeError):
+                return _shapes(text, model, folders)
+        raise
     for body in filter(_is_mesh, read.geometryObjects):
         if not np.isfinite(body.geometry.vertices()).all():
             raise ValueError(f'a vertex of {body.meshPath} is no number')
@@ -197,120 +194,99 @@ def is_flat(points: Array) -> bool:
     return bool(spread[-1] <= FLAT * spread[0])
 
 
-def link_name(body: Any) -> str:
+def link_name(body: str) -> str:
     """Return a body's link: Pinocchio names it 'link_0', 'link_1' for each of its shapes."""
-    return str(body.name).rsplit('_', 1)[0]
+    return body.rsplit('_', 1)[0]
 
 
-def _remove_ignored(geometry: Any, pairs: tuple[str, ...]) -> None:
-    links = {link_name(body) for body in geometry.geometryObjects}
-    for pair in pairs:
-        names = set(pair.split('/'))
-        if len(names) != 2 or not names <= links | {GROUND}:
-            raise ConfigurationError(
-                f"'{pair}' in excitation.workspace.ignored_pairs is not a pair 'link_a/link_b' of "
-                f'{", ".join(sorted(links))}'
-            )
-        for found in [(p.first, p.second) for p in geometry.collisionPairs]:
-            ends = (geometry.geometryObjects[k] for k in found)
-            if {body.name if body.name == GROUND else link_name(body) for body in ends} == names:
-                geometry.removeCollisionPair(pin.CollisionPair(*found))
-
-
-def _remove_inseparable(
-    robot: Robot, model: Any, geometry: Any, distance: float
+def _remove_pairs(
+    robot: Robot, model: Any, geometry: Any, settings: Workspace
 ) -> tuple[Finding, ...]:
-    """Drop pairs nearer than allowed in each of many random configurations, or ever as near."""
+    """Drop ignored pairs, and those too near in all of many random poses, or ever as near."""
+
+    def pairs() -> list[Any]:
+        return [pin.CollisionPair(pair.first, pair.second) for pair in geometry.collisionPairs]
+
+    bodies = [str(body.name) for body in geometry.geometryObjects]
+    links = [name if name == GROUND else link_name(name) for name in bodies]
+    for text in settings.ignored_pairs:
+        names = set(text.split('/'))
+        if len(names) != 2 or not names <= {*links, GROUND}:
+            raise ConfigurationError(
+                f"'{text}' in excitation.workspace.ignored_pairs is not a pair 'link_a/link_b' of "
+                f'{", ".join(sorted({*links} - {GROUND}))}'
+            )
+        for pair in pairs():
+            if {links[pair.first], links[pair.second]} == names:
+                geometry.removeCollisionPair(pair)
     if not len(geometry.collisionPairs):
         return ()
     data, places, found = model.createData(), geometry.createData(), []
     for q in robot.random_positions(DRAWS):
         pin.computeDistances(model, data, geometry, places, q[robot.order])
         found.append([r.min_distance for r in places.distanceResults])
-    farthest, constant = np.max(found, axis=0), np.ptp(found, axis=0) < 1e-5
-    pairs = [(p.first, p.second) for p in geometry.collisionPairs]
-    close = list(compress(pairs, farthest < distance))
-    for pair in compress(pairs, constant | (farthest < distance)):
-        geometry.removeCollisionPair(pin.CollisionPair(*pair))
-    for first, second in close:
-        if geometry.geometryObjects[second].name == GROUND:
+    close, constant = np.max(found, axis=0) < settings.distance, np.ptp(found, axis=0) < 1e-5
+    inseparable = list[str]()
+    for pair, too_near in compress(zip(pairs(), close, strict=True), close | constant):
+        geometry.removeCollisionPair(pair)
+        if too_near and links[pair.second] == GROUND:
             raise ConfigurationError(
-                f'{link_name(geometry.geometryObjects[first])} is below the ground in each of '
-                f'{DRAWS} configurations: lower excitation.workspace.ground, or name the pair '
-                "'link/ground' in excitation.workspace.ignored_pairs"
+                f'{links[pair.first]} is below the ground in each of {DRAWS} configurations: '
+                "lower excitation.workspace.ground, or name the pair 'link/ground' in "
+                'excitation.workspace.ignored_pairs'
             )
-    names = ['/'.join(str(geometry.geometryObjects[k].name) for k in pair) for pair in close]
-    return (finding('never_apart', pairs=names),) if names else ()
-
-
-def box_corners(settings: Workspace) -> tuple[Array, Array]:
-    """Return corners (3,) [m] of the tool's box, infinite without walls, or raise an error."""
-    lower, upper = np.full((2, 3), [[-np.inf], [np.inf]])
-    for name, corner in (('lower', lower), ('upper', upper)):
-        values = getattr(settings, name)
-        if len(values) not in (0, 3) or np.isnan(values).any():
-            raise ConfigurationError(f"'excitation.workspace.{name}' needs three numbers: x, y, z")
-        corner[:] = values or corner
-    if (lower >= upper).any():
-        raise ConfigurationError(
-            'excitation.workspace.lower must be below excitation.workspace.upper in x, y and z'
-        )
-    return lower, upper
+        if too_near:
+            inseparable.append(f'{bodies[pair.first]}/{bodies[pair.second]}')
+    return (finding('never_apart', pairs=inseparable),) if inseparable else ()
 
 
 def add_tool_box(geometry: Any, model: Any, settings: Workspace) -> None:
     """Add the tool as a point, and the walls of its box: half-spaces that it may touch."""
     frame = model.frames[tool_frame(model, settings.frame)]
-    corners = np.stack(box_corners(settings))
+    corners = np.repeat([[-np.inf], [np.inf]], 3, axis=1)
+    for corner, name in zip(corners, ('lower', 'upper'), strict=True):
+        values = getattr(settings, name)
+        if len(values) not in (0, 3) or np.isnan(values).any():
+            raise ConfigurationError(f"'excitation.workspace.{name}' needs three numbers: x, y, z")
+        corner[:] = values or corner
+    if (corners[0] >= corners[1]).any():
+        raise ConfigurationError(
+            'excitation.workspace.lower must be below excitation.workspace.upper in x, y and z'
+        )
     if np.isinf(corners).all():
         return
     point = pin.GeometryObject('tool', frame.parentJoint, frame.placement, shapes.Sphere(0.0))
     number = geometry.addGeometryObject(point)
-    for (side, axis), corner in np.ndenumerate(corners):
-        if np.isfinite(corner):
+    for (side, axis), coordinate in np.ndenumerate(corners):
+        if np.isfinite(coordinate):
             sign, name = 1.0 - 2.0 * side, f'wall {side}{axis} of the tool box'
-            wall = shapes.Halfspace(sign * np.eye(3)[axis], sign * corner - settings.distance)
+            wall = shapes.Halfspace(sign * np.eye(3)[axis], sign * coordinate - settings.distance)
             body = pin.GeometryObject(name, 0, pin.SE3.Identity(), wall)
             geometry.addCollisionPair(pin.CollisionPair(number, geometry.addGeometryObject(body)))
 
 
-def approach_bounds(
-    model: Any, tree: KinematicTree, geometry: Any, spheres: list[tuple[Array, float]]
-) -> Array:
+def reaches(model: Any, tree: KinematicTree, body: Any, ball: tuple[Array, float]) -> Array:
     """
-    Bound how much nearer two bodies come per unit that each joint moves, (pairs, n) [m/rad, 1].
+    Bound how far a body moves per unit that each joint moves, (n,) [m/rad, 1].
 
-    The joints between two bodies turn one of them against the other, and it is the same which one
-    is taken to turn. The one that turns is in a ball, which the joints before sweep along, and no
-    point of that moves faster than it is far from the axis. The smaller of both bounds holds.
+    The body is in a ball, of a centre (3,) in its joint's frame and a radius [m]. The joints from
+    there to the base sweep the ball along, and no point of what it sweeps moves faster than it is
+    far from the axis.
     """
-    result = np.zeros((len(geometry.collisionPairs), model.nv))
-    for bound, pair in zip(result, geometry.collisionPairs, strict=True):
-        ends = pair.first, pair.second
-        bodies = [geometry.geometryObjects[end] for end in ends]
-        one, two = (list(model.supports[body.parentJoint])[1:] for body in bodies)
-        up, down = ([j for j in x if j not in y] for x, y in ((one, two), (two, one)))
-        bound[[joint - 1 for joint in (*up, *down)]] = np.inf
-        for end, body, inwards, outwards in zip(ends, bodies, (up, down), (down, up), strict=True):
-            if _is_plane(body):  # ground has no end; the bounds of the other body hold
-                continue
-            centre, radius = spheres[end]  # in the frame that the path has come to
-            for joint in (*reversed(inwards), *outwards):
-                place, axis, fastest = model.jointPlacements[joint], tree.axes[joint - 1], 1.0
-                if joint in outwards:
-                    centre = place.actInv(centre)
-                if axis[3:].any():
-                    # As the joint turns, the ball stays in one about a point of the axis.
-                    foot = (centre @ axis[3:]) * axis[3:]
-                    fastest = radius = radius + float(np.linalg.norm(centre - foot))
-                    centre = foot
-                else:
-                    number = model.joints[joint].idx_q
-                    limits = model.lowerPositionLimit[number], model.upperPositionLimit[number]
-                    radius += float(np.abs(limits).max())
-                bound[joint - 1] = min(bound[joint - 1], fastest)
-                if joint in inwards:
-                    centre = place.act(centre)
+    result, (centre, radius) = np.zeros(model.nv), ball
+    for joint in reversed(list(model.supports[body.parentJoint])[1:]):
+        axis = tree.axes[joint - 1]
+        if axis[3:].any():
+            # As the joint turns, the ball stays in one about a point of the axis.
+            foot = (centre @ axis[3:]) * axis[3:]
+            radius += float(np.linalg.norm(centre - foot))
+            centre, result[joint - 1] = foot, radius
+        else:
+            number = model.joints[joint].idx_q
+            limits = model.lowerPositionLimit[number], model.upperPositionLimit[number]
+            radius += float(np.abs(limits).max())
+            result[joint - 1] = 1.0
+        centre = model.jointPlacements[joint].act(centre)
     return result
 
 
@@ -352,7 +328,6 @@ class CollisionScene:
         self.empty = not len(self.geometry.collisionPairs)  # nothing to touch
         self._tree, bodies = KinematicTree(self.model), self.geometry.geometryObjects
         spheres = [_sphere(body) for body in bodies]
-        self.approach_bounds = approach_bounds(self.model, self._tree, self.geometry, spheres)
         self._centres = np.array([centre for centre, _ in spheres]).reshape(-1, 3)
         self._radii = np.array([radius for _, radius in spheres])
         self._joints = np.array([body.parentJoint for body in bodies], dtype=int)
@@ -366,6 +341,14 @@ class CollisionScene:
         # How joints move the second body of each pair against the first one.
         links = np.vstack([np.zeros(self._tree.n), self._tree.ancestors])[self._joints]
         self._moving = links[self._second] - links[self._first]
+        # How much nearer a pair comes per unit of each joint, (pairs, n) [m/rad, 1].
+        far = np.zeros(links.shape)
+        for row, body, sphere in zip(far, bodies, spheres, strict=True):
+            row[:] = reaches(self.model, self._tree, body, sphere)
+        second = self._moving > 0.0
+        self.approach_bounds = np.abs(self._moving) * np.where(
+            second, far[self._second], far[self._first]
+        )
 
     def _model_order(self, q: Array) -> Array:
         return np.ascontiguousarray(q[:, self.order])
@@ -411,9 +394,9 @@ class CollisionScene:
         least[near] = np.array(found) - self.settings.distance
         return least, near
 
-    def clearances(self, q: Array, largest: float = LARGE_CLEARANCE) -> Array:
-        """Return the clearances of configurations (N, n) [m], infinity where they are larger."""
-        least, near = self._bounded(self._model_order(q), largest)
+    def clearances(self, q: Array) -> Array:
+        """Return clearances (N, pairs) [m], infinity where they exceed `LARGE_CLEARANCE`."""
+        least, near = self._bounded(self._model_order(q), LARGE_CLEARANCE)
         return np.where(near, least, np.inf)
 
     def is_free(self, q: Array) -> bool:
@@ -428,40 +411,36 @@ class CollisionScene:
 
     def penalty(self, q: Array) -> tuple[float, Array]:
         """
-        Sum `h((d₀ − d)/u)` over the clearances d of configurations (N, n).
+        Sum `h((d₀ − d)/u)` over the clearances d of configurations (N, n); its gradient (N, n).
 
         h is Huber's function of what is positive, r²/2 up to 1 and r − 1/2 beyond, so that bodies
         that overlap do not outweigh all else; d₀ and u: `PENALTY_CLEARANCE` and `PENALTY_UNIT`.
-        Its derivatives in the clearances (N, pairs) are returned too.
-        """
-        near = self.clearances(q, PENALTY_CLEARANCE)
-        excess = np.maximum(0.0, (PENALTY_CLEARANCE - near) / PENALTY_UNIT)
-        value = np.where(excess < 1.0, 0.5 * excess**2, excess - 0.5)
-        return float(np.sum(value)), -np.minimum(excess, 1.0) / PENALTY_UNIT
-
-    def gradient(self, q: Array, weights: Array) -> Array:
-        """
-        Differentiate `Σ weights ∘ clearances` in the configurations, (N, n).
-
         A distance changes by `nᵀ (J₂(p) − J₁(p))`, n from the nearest point of one body to that of
         the other, p any point on their line.
         """
-        rows, (places, numbers) = self._model_order(q), np.nonzero(weights)
-        if not len(places):
-            return np.zeros_like(q)
-        normals, points = np.empty((2, len(numbers), 3))
-        for k, nearest in enumerate(self._measured(rows, places, numbers)):
-            points[k], distance = nearest.getNearestPoint1(), nearest.min_distance
-            apart = abs(distance) > TOUCHING
-            way = (nearest.getNearestPoint2() - points[k]) / distance if apart else nearest.normal
-            normals[k] = way
-        screws = self._tree.screws(*self._tree.places(rows))[places]
-        forces = np.concatenate([normals, np.cross(points, normals)], axis=1)
-        slopes = (screws @ forces[:, :, None])[..., 0] * self._moving[numbers]
-        found, result = np.zeros_like(rows), np.empty_like(rows)
-        np.add.at(found, places, weights[places, numbers][:, None] * slopes)
-        result[:, self.order] = found
-        return result
+        rows, least = self._model_order(q), self.settings.distance + PENALTY_CLEARANCE
+        places, pairs = np.nonzero(self._gaps(rows) < least)
+        distances = np.full(len(pairs), np.inf)
+        normals, points = np.zeros((2, len(pairs), 3))
+        for k, nearest in enumerate(self._measured(rows, places, pairs)):
+            distances[k] = distance = nearest.min_distance
+            if distance < least:
+                points[k] = nearest.getNearestPoint1()
+                apart = abs(distance) > TOUCHING
+                way = (nearest.getNearestPoint2() - points[k]) / distance if apart else None
+                normals[k] = nearest.normal if way is None else way
+        excess = np.maximum(0.0, (least - distances) / PENALTY_UNIT)
+        value = np.where(excess < 1.0, 0.5 * excess**2, excess - 0.5).sum()
+        near = np.flatnonzero(excess)
+        places, pairs, pull = places[near], pairs[near], np.minimum(excess[near], 1.0)
+        forces = np.hstack([normals, np.cross(points, normals)])[near]
+        found, gradient = np.zeros_like(rows), np.empty_like(rows)
+        if near.size:
+            screws = self._tree.screws(*self._tree.places(rows))[places]
+            slopes = (screws @ forces[:, :, None])[..., 0] * self._moving[pairs]
+            np.add.at(found, places, -pull[:, None] / PENALTY_UNIT * slopes)
+        gradient[:, self.order] = found
+        return float(value), gradient
 
     def check_path(self, q: Array, time: Array, step: int = 1) -> float | None:
         """

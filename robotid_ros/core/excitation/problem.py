@@ -245,8 +245,8 @@ class Problem:
             pushes.append((basis, self.weight / bound * by_share))
         q = start + self.collision_basis @ c
         weight = SCENE_WEIGHT * self.weight / len(q)
-        near, by_clearance = self.scene.penalty(q)
-        pushes.append((self.collision_basis, weight * self.scene.gradient(q, by_clearance)))
+        near, by_pose = self.scene.penalty(q)
+        pushes.append((self.collision_basis, weight * by_pose))
         value += self.weight * beyond + weight * near
         gradient = (sum(basis.T @ push for basis, push in pushes) * self.scale).ravel()
         if self.start is None:

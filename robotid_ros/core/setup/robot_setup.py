@@ -204,7 +204,7 @@ def overlapping_pairs(robot: Robot, workspace: Workspace) -> tuple[str, ...]:
             (bodies[pair.first], bodies[pair.second]), key=lambda body: int(body.parentJoint)
         )
         if share > OVERLAPPING and parents[parents[second.parentJoint]] == first.parentJoint:
-            found.append('/'.join(map(link_name, (first, second))))
+            found.append('/'.join(link_name(body.name) for body in (first, second)))
     return tuple(dict.fromkeys(found))
 
 
