@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-import pinocchio
 
 from ..core.diagnostics.assumptions import prediction_warnings
 from ..core.findings import Finding, finding
@@ -85,7 +84,6 @@ def collect_results(
         torques=series(found),
         model=model_settings(robot),
         quality=found.quality,
-        frames=frames(found),
         plain_friction=found.plain_friction,
         verdict=verdict,
     )
@@ -214,21 +212,6 @@ def _data(recording: AnyRecording | LogSet, found: Identification) -> dict[str, 
         logs = [recording_facts(cast(AnyRecording, log)) for log in recording.logs]
         return {'source': recording.source, 'messages': recording.size, 'logs': logs, **fit}
     return {**recording_facts(recording), **fit}
-
-
-def frames(found: Identification) -> dict[str, Any]:
-    """Return the frame of each link in the middle of the motion, rows of rotation and origin."""
-    robot, data = found.robot, found.quality
-    if data is None:
-        return {}
-    placed, pose = {}, robot.model.createData()
-    lowest, highest, _ = data.reached
-    middle = robot.link_positions(0.5 * (lowest + highest))[robot.order]
-    pinocchio.forwardKinematics(robot.model, pose, np.ascontiguousarray(middle))
-    for k, j in enumerate(robot.order):
-        rows = np.column_stack([pose.oMi[k + 1].rotation, pose.oMi[k + 1].translation])
-        placed[robot.links[j]] = np.round(rows, 6).tolist()
-    return {link: placed[link] for link in robot.links}
 
 
 def recording_facts(recording: AnyRecording) -> dict[str, Any]:

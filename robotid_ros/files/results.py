@@ -143,8 +143,6 @@ class Results:
     # Keys of `robot` in a configuration with which identified.urdf is the model.
     model: Mapping[str, Any] = field(default_factory=dict)
     quality: DataQuality | None = None  # of the data
-    # By link, its frame in the root's [m], three rows of four, in the middle of the motion.
-    frames: Mapping[str, Sequence[Sequence[float]]] = field(default_factory=dict)
     # By joint or coupling, what stands for its friction where a format has no other law; empty in
     # files of earlier versions.
     plain_friction: Mapping[str, PlainFriction] = field(default_factory=dict)

@@ -6,15 +6,12 @@ from typing import Any
 import numpy as np
 
 from ...core.parameters.plain_friction import PlainFriction
-from ..results import Difference, Entry
-from .page import GOOD_PERCENT
 from .plots import BOTH_WAYS, DASHED, Model, Plot
 from .thinning import longest_stretch, PlacedMotion, thin
 
 # Seen on light and on dark ground alike (at least 3 to 1 on both).
-MEASURED, PREDICTED, RESIDUAL, TRUE = '#d9730d', '#2f7de1', '#d6455d', '#8b5cf6'
-NEUTRAL, GOOD, FAIR = '#7b8794', '#1a8f4c', '#b7791f'
-LINES = (PREDICTED, MEASURED, TRUE, GOOD, RESIDUAL, NEUTRAL)
+MEASURED, PREDICTED, RESIDUAL, NEUTRAL = '#d9730d', '#2f7de1', '#d6455d', '#7b8794'
+LINES = (PREDICTED, MEASURED, '#8b5cf6', '#1a8f4c', RESIDUAL, NEUTRAL)
 COLORS = {'identification': PREDICTED, 'validation': MEASURED}
 NAMES = {'identification': 'fit', 'validation': 'validation'}
 # Of efforts: numbers of all joints together, and rows of a joint at least: four bytes each and a
@@ -24,17 +21,11 @@ LEFT = 66  # of efforts [px], so that the axes of time stand below each other
 SMALL = 230  # height of the plots of a residual [px]
 # Samples of a window of the spectrum, points of the friction curve and its bins at most.
 WINDOW, POINTS, BINS = 512, 900, 40
-# Points that fit worst, all of which are drawn; %σ that are drawn as they are.
-OUTLIERS, PERCENTS = 100, (1e-3, 1e4)
-# Of the model about its mean at a velocity, over the model: above, it is no curve of velocity.
-NO_CURVE = 0.1
 # What dots of a cloud look like, and the columns of a band.
 DOTS: dict[str, Any] = {'size': 3, 'fill_alpha': 0.55, 'line_color': None}
 BAND = {'x': 'x', 'y1': 'low', 'y2': 'high'}
 # Of an iteration, what shows whether it converges.
 CONVERGENCE_MEASURES = ('torque_error', 'parameter_change', 'position_error')
-# Of the name of a parameter below an axis, and beside it all together [px].
-NAME_WIDTH, BESIDE = 11, 90
 
 
 def single(values: np.ndarray) -> np.ndarray:
@@ -101,24 +92,14 @@ def efforts(found: Sequence[PlacedMotion]) -> tuple[Plot, Plot]:
     rest = below.draw('Line', source, RESIDUAL, '', r)
     for phase in found[1:]:  # the validation, where there are two
         ends = {'left': float(phase.place[0]), 'right': float(phase.place[-1])}
+        ends |= {'line_alpha': 0.0, 'fill_alpha': 0.13}
         for plot in (above, below):
-            plot.center.append(_band(NEUTRAL, **ends))
+            shade = Model('BoxAnnotation', fill_color=NEUTRAL, level='underlay', **ends)
+            plot.center.append(shade)
     time_tip = ('t', '@x{0.000} s')
     above.show_values([time_tip, ('measured', '@m'), ('predicted', '@p')], line)
     below.show_values([time_tip, ('residual', '@r')], rest)
     return above, below
-
-
-def _band(color: str, **ends: float) -> Model:
-    """Return a shade behind the curves."""
-    look = {'fill_color': color, 'fill_alpha': 0.13, 'line_color': None}
-    return Model('BoxAnnotation', **ends, **look, level='underlay')
-
-
-def _of_phase(plot: Plot, glyph: str, phase: PlacedMotion, rows: Any, **look: Any) -> None:
-    """Draw rows of x and y of each joint of a motion, in its colour and name."""
-    source = of_joints([dict(zip('xy', row, strict=True)) for row in rows])
-    plot.draw(glyph, source, COLORS[phase.name], NAMES[phase.name], **look)
 
 
 def power_density(values: np.ndarray, rate: float, window: int) -> tuple[np.ndarray, np.ndarray]:
@@ -143,25 +124,8 @@ def spectrum(found: Sequence[PlacedMotion]) -> Plot:
             frequency, power = power_density(values, rate, WINDOW)
             shown = np.sqrt(np.maximum(power[1:], 1e-300))  # the mean is taken off
             curves.append((frequency[1:], np.maximum(shown, 1e-6 * shown.max(initial=0.0))))
-        _of_phase(plot, 'Line', phase, curves, line_width=1.4)
-    return plot
-
-
-def outliers(found: Sequence[PlacedMotion]) -> Plot:
-    """Draw measured over predicted effort, and the line on which they are equal."""
-    plot = Plot('predicted [{effort}]', 'measured [{effort}]', SMALL, BOTH_WAYS)
-    for phase in found:
-        points = []
-        for m, p in zip(phase.data.measured.T, phase.data.predicted.T, strict=True):
-            # Those that fit worst are all shown, of the others so many that the cloud is seen.
-            worst = np.argsort(-np.abs(m - p))[:OUTLIERS]
-            chosen = np.union1d(worst, np.linspace(0, len(m) - 1, POINTS).astype(int))
-            points.append((p[chosen], m[chosen]))
-        _of_phase(plot, 'Scatter', phase, points, **DOTS)
-    every = np.concatenate([phase.data.predicted for phase in found])
-    ends = np.stack([every.min(axis=0), every.max(axis=0)]).T
-    source = of_joints([{'x': own, 'y': own} for own in ends])
-    plot.draw('Line', source, NEUTRAL, 'equal', line_dash=DASHED)
+        source = of_joints([dict(zip('xy', curve, strict=True)) for curve in curves])
+        plot.draw('Line', source, COLORS[phase.name], NAMES[phase.name], line_width=1.4)
     return plot
 
 
@@ -178,53 +142,39 @@ def friction_curve(
     if not parts or data.velocity is None:
         return None
     plot = Plot('velocity [{length}/s]', 'effort [{effort}]', SMALL, BOTH_WAYS)
-    chosen, rows = np.unique(np.linspace(0, len(data.time) - 1, POINTS).astype(int)), []
-    nothing = {'x': np.array([]), 'y': np.array([])}
+    chosen = np.unique(np.linspace(0, len(data.time) - 1, POINTS).astype(int))
+    bands, dots, models, lines = [], [], [], []
     every_measured = data.measured - parts['inertia'] - parts['gravity']
     every_model = parts['friction'] + parts['offset']
     columns = zip(data.joints, data.velocity.T, every_measured.T, every_model.T, strict=True)
     for name, velocity, measured, model in columns:
-        x, means, sigma, _ = _means(velocity, measured)
-        band = {'x': x, 'low': means - sigma, 'high': means + sigma}
-        points, curve = ({'x': velocity[chosen], 'y': y[chosen]} for y in (measured, model))
-        cloud, line, own = nothing, nothing, (plain or {}).get(name)
-        x, means, _, spread = _means(velocity, model)
-        if spread <= NO_CURVE * float(np.sqrt(np.mean(model**2))):
-            curve, cloud = {'x': x, 'y': means}, nothing
-        else:  # not a function of velocity alone
-            curve, cloud = nothing, curve
+        x, means, sigma = _means(velocity, measured)
+        bands.append({'x': x, 'low': means - sigma, 'high': means + sigma})
+        dots.append({'x': velocity[chosen], 'y': measured[chosen]})
+        models.append({'x': velocity[chosen], 'y': model[chosen]})
+        own, x, y = (plain or {}).get(name), np.array([]), np.array([])
         if own is not None and not own.exact:
             x = np.array([velocity.min(), 0.0, np.nan, 0.0, velocity.max()])
             sign = np.array([-1.0, -1.0, np.nan, 1.0, 1.0])
-            line = {'x': x, 'y': own.viscous * x + own.coulomb * sign + own.offset}
-        rows.append((band, points, curve, cloud, line))
-    bands, dots, curves, clouds, lines = zip(*rows, strict=True)
+            y = own.viscous * x + own.coulomb * sign + own.offset
+        lines.append({'x': x, 'y': y})
     plot.draw('VArea', of_joints(bands), MEASURED, 'measured ± σ', BAND, fill_alpha=0.2)
     plot.draw('Scatter', of_joints(dots), MEASURED, 'measured ± σ', **DOTS)
-    plot.draw('Line', of_joints(curves), PREDICTED, 'model', line_width=2.4)
-    if any(row is not nothing for row in clouds):
-        plot.draw('Scatter', of_joints(clouds), PREDICTED, 'model', size=2, line_color=None)
-    if any(row is not nothing for row in lines):
+    plot.draw('Scatter', of_joints(models), PREDICTED, 'model', size=3, line_color=None)
+    if any(line['x'].size for line in lines):
         plot.draw('Line', of_joints(lines), NEUTRAL, 'plain equivalent', line_dash=DASHED)
     return plot
 
 
-def _means(velocity: np.ndarray, values: np.ndarray) -> tuple[Any, Any, Any, float]:
-    """
-    Average values in bins of velocity, broken where the joint turns round.
-
-    Returns velocities, means, standard deviations, and the rms of all about their means.
-    """
-    rows, squares = [], 0.0
+def _means(velocity: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return velocities, means and σ of values in bins, (3, …), broken where the joint turns."""
+    rows = []
     for side in (velocity < 0.0, velocity > 0.0):
         order = np.flatnonzero(side)[np.argsort(velocity[side])]
         for part in np.array_split(order, min(BINS, len(order))) if len(order) else ():
-            own, deviation = values[part], values[part].std()
-            rows.append((velocity[part].mean(), own.mean(), deviation))
-            squares += float(len(own) * deviation**2)
+            rows.append((velocity[part].mean(), values[part].mean(), values[part].std()))
         rows.append((np.nan, np.nan, np.nan))
-    x, means, sigma = np.array(rows).T
-    return x, means, sigma, (squares / max(len(values), 1)) ** 0.5
+    return np.array(rows).T
 
 
 def convergence(history: Sequence[Mapping[str, Any]]) -> Plot:
@@ -251,39 +201,3 @@ def error_over_time(series: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Plot
         source = of_joints([{'y': own} for own in y.T], x=x)
         plot.draw('Line', source, color, name, line_width=1.2)
     return plot
-
-
-def normalised_differences(found: Sequence[Difference]) -> Plot:
-    """Draw differences over their σ, parameter by parameter; the band is ±3σ."""
-    known = {each.name: each.normalised for each in found if each.normalised is not None}
-    return _bars(known, 'difference / σ', (-3.0, 3.0), '0.00', 0.0)
-
-
-def sorted_precision(entries: Sequence[Entry]) -> Plot:
-    """Draw %σ of base parameters, the best known first; the band is that of essential ones."""
-    known = [entry for entry in entries if np.isfinite(entry.percent)]
-    known.sort(key=lambda entry: entry.percent)
-    shown = np.clip([entry.percent for entry in known], *PERCENTS)
-    low = 0.5 * float(shown.min(initial=PERCENTS[1]))
-    values = dict(zip((entry.name for entry in known), shown.tolist(), strict=True))
-    return _bars(values, '%σ', (low, GOOD_PERCENT), '0.0', low)
-
-
-def _bars(values: Mapping[str, float], label: str, band: Any, digits: str, base: float) -> Plot:
-    """Draw values by the names of parameters over a band, from a base; above 0: on a log axis."""
-    axes = 'Categorical', 'Log' if base > 0.0 else 'Linear'
-    names = Model('FactorRange', factors=[*values])
-    plot = Plot('', label, 300, 'Reset', axes, x_range=names)
-    plot.below[0].major_label_orientation = 'vertical'
-    plot.center.append(_band(GOOD, bottom=band[0], top=band[1]))
-    source = source_of({'name': [*values], 'value': [*values.values()]})
-    columns = {'x': 'name', 'top': 'value'}
-    look = {'bottom': base, 'width': 0.6, 'line_color': PREDICTED}
-    bars = plot.draw('VBar', source, PREDICTED, '', columns, **look)
-    plot.show_values([('', '@name'), (label, f'@value{{{digits}}}')], bars)
-    return plot
-
-
-def width_of(names: int) -> int:
-    """Return the width below which names on an axis would cover each other [px]."""
-    return BESIDE + NAME_WIDTH * names

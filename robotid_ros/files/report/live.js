@@ -29,8 +29,7 @@ function show(news) {
   at('progress').hidden = !known.length && !news.known;
   at('known').textContent = news.known;
   fill('sigmas', known, ([name, sigma]) => {
-    const bar = made('progress', { value: Math.min(sigma, 1) });
-    set(bar, { 'aria-label': `σ of ${name}` });
+    const bar = made('progress', { value: Math.min(sigma, 1), ariaLabel: `σ of ${name}` });
     const size = made('td', {}, `${(100 * sigma).toPrecision(2)} %`, ' ', bar);
     return made('tr', {}, made('th', {}, name), size);
   });

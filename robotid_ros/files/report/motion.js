@@ -1,8 +1,57 @@
 // The arm that moves along a design, and the cursor of its curves.
 
-// Sides of the squares of the ground [m], and length of the base's axes as a share of the reach.
+// Radius of the picture; sides of the squares of the ground [m]; length of the base's axes as a
+// share of the reach.
+const SIZE = 280;
 const GRIDS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5];
 const AXES = 0.2;
+
+const dot = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+function set(node, attributes) {
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+}
+function make(name, attributes, text) {
+  const node = document.createElementNS('http://www.w3.org/2000/svg', name);
+  set(node, attributes);
+  if (text) node.textContent = text;
+  return node;
+}
+
+// What is around `centre`, as far as `reach`: sliders, the pointer and arrow keys turn it, and
+// `draw` it anew with the view.
+function turntable(box, { centre, reach }, draw) {
+  const svg = box.querySelector('svg');
+  const [around, above] = box.querySelectorAll('.turn input');
+  const scale = SIZE / reach;
+  function show() {
+    const [a, e] = [around, above].map((slider) => (slider.value * Math.PI) / 180);
+    const right = [-Math.sin(a), Math.cos(a), 0];
+    const up = [-Math.sin(e) * Math.cos(a), -Math.sin(e) * Math.sin(a), Math.cos(e)];
+    const near = [Math.cos(e) * Math.cos(a), Math.cos(e) * Math.sin(a), Math.sin(e)];
+    const place = (p) => {
+      const d = p.map((value, i) => value - centre[i]);
+      return [scale * dot(right, d), -scale * dot(up, d)];
+    };
+    draw({ near, place });
+  }
+  function turn(degrees, higher) {
+    around.value = ((Number(around.value) + degrees + 540) % 360) - 180;
+    above.value = Number(above.value) + higher;
+    show();
+  }
+  const keys = { ArrowLeft: [5, 0], ArrowRight: [-5, 0], ArrowUp: [0, -5], ArrowDown: [0, 5] };
+  svg.addEventListener('keydown', (event) => {
+    if (!keys[event.key]) return;
+    event.preventDefault();
+    turn(...keys[event.key]);
+  });
+  svg.addEventListener('pointerdown', (event) => svg.setPointerCapture(event.pointerId));
+  svg.addEventListener('pointermove', (event) => {
+    if (svg.hasPointerCapture(event.pointerId)) turn(-event.movementX, event.movementY);
+  });
+  for (const slider of [around, above]) slider.addEventListener('input', show);
+  show();
+}
 
 // Outline of what the points of a convex body look like: their convex hull, counter-clockwise.
 function outline(points) {
@@ -112,12 +161,7 @@ function animate({ arm }) {
   const draw = drawArm(box.querySelector('svg'), arm);
   const range = plots.get_model_by_name('time');
   const curves = plots.roots().flatMap((plot) => plot.renderers).filter((r) => r.name in arm.motions);
-  const cursors = new Map();
-  plots.roots().forEach((plot, k) => {
-    const cursor = plot.center.find((r) => r.name === 'cursor');
-    if (cursor) cursors.set(document.getElementById(`plot-${k}`), cursor);
-  });
-  const visible = new Set();
+  const cursors = plots.roots().flatMap((plot) => plot.center).filter((r) => r.name === 'cursor');
   let [motion, time, view, last] = [null, 0, null, null];
 
   function show() {
@@ -125,13 +169,7 @@ function animate({ arm }) {
     slider.value = time;
     said.textContent = `${time.toFixed(1)} of ${motion.period} s`;
     slider.setAttribute('aria-valuetext', said.textContent);
-    moveCursors(visible); // of the plots in view: each is drawn anew
-  }
-  function moveCursors(places) {
-    for (const place of places) cursors.get(place).location = time;
-  }
-  function showCurves() {
-    for (const curve of curves) curve.visible = curve.name === motion.name;
+    for (const cursor of cursors) cursor.location = time;
   }
   function choose(name) {
     motion = { name, ...arm.motions[name] };
@@ -139,7 +177,7 @@ function animate({ arm }) {
     const end = motion.period;
     slider.max = end;
     range.setv({ start: 0, end, reset_start: 0, reset_end: end, bounds: [0, end] });
-    showCurves();
+    for (const curve of curves) curve.visible = curve.name === name;
     if (view) show();
   }
   function step(now) {
@@ -155,13 +193,8 @@ function animate({ arm }) {
     if (on) requestAnimationFrame(step);
   }
 
-  const watcher = new IntersectionObserver((entries) => {
-    for (const entry of entries) visible[entry.isIntersecting ? 'add' : 'delete'](entry.target);
-    moveCursors(visible);
-  });
-  for (const place of cursors.keys()) watcher.observe(place);
   choose(Object.keys(arm.motions)[0]);
-  turntable(box, arm, [0, 0], 280, (now) => {
+  turntable(box, arm, (now) => {
     view = now;
     show();
   });
@@ -179,13 +212,6 @@ function animate({ arm }) {
     event.preventDefault();
     play(last === null);
   });
-  // On paper every motion is there.
-  addEventListener('beforeprint', () => {
-    moveCursors(cursors.keys());
-    for (const curve of curves) curve.visible = true;
-    paintNow();
-  });
-  addEventListener('afterprint', showCurves);
   play(!matchMedia('(prefers-reduced-motion: reduce)').matches);
 }
 

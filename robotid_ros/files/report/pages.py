@@ -4,11 +4,13 @@ from collections.abc import Mapping, Sequence
 import itertools
 import math
 from pathlib import Path
+from string import digits
 from typing import Any, NamedTuple, TYPE_CHECKING
 
 import numpy as np
 
-from ...core.model.robot import unit_label
+from ...core.model.robot import INERTIAL, unit_label
+from ...core.parameters.physical_consistency import mass_properties, pseudo_inertia
 from ...core.regression.validation import Validation
 from ..results import (
     BASE,
@@ -25,7 +27,6 @@ from ..results import (
 from ..verdict_text import next_step, sentences, TITLES
 from ..verification import FEED_FORWARD, NEW_GAINS, PRESENT, Verification
 from . import drawing
-from .moving_arm import bodies_of, known_shares, scene
 from .page import GOOD_PERCENT, minute, render
 from .plots import Model, Plot, Plots
 from .thinning import phases, thin
@@ -119,14 +120,10 @@ def _shown(results: Results, folder: object = 'FOLDER') -> dict[str, Any]:
     units = {line.joint: line.unit for line in results.identification}
     moved = results.quality.joints if results.quality else {}
     lengths = {joint: line.unit for joint, line in moved.items()}
-    plots = Plots()
-    plots.data['joints'] = [
-        {'name': j, 'effort': units.get(j, 'N·m'), 'length': lengths.get(j, 'rad')}
-        for j in results.joints
-    ]
+    both = {j: (lengths.get(j, 'rad'), units.get(j, 'N·m')) for j in results.joints}
     return {
         'heading': results.robot or 'robot',
-        'plots': plots,
+        'plots': Plots(both),
         'draw': drawing,
         'results': results,
         'joints': results.joints if moves or results.verification else (),
@@ -147,7 +144,6 @@ def _shown(results: Results, folder: object = 'FOLDER') -> dict[str, Any]:
         'correlated': strongest_correlations(results),
         'bodies': bodies,
         'bodies_before': before,
-        'scene': scene(results.frames, bodies, before, known_shares(results)),
         'link_head': [
             'link of',
             *(f'{name} [{unit_label(u, verdict.effort_unit)}]' for name, u in columns),
@@ -192,6 +188,29 @@ def _runs(found: Verification | None, joints: Sequence[str]) -> Any | None:
     return drawing.error_over_time(series) if series else None
 
 
+class LinkBody(NamedTuple):
+    """A link by mass [kg], centre (3,) in its frame [m] and principal inertias there [kg·m²]."""
+
+    mass: float
+    centre: np.ndarray
+    principal: np.ndarray  # (3,), ascending
+
+
+def bodies_of(results: Results, which: str) -> dict[str, LinkBody]:
+    """Return the bodies of the links by joint, of the 'value' or the 'prior' of the parameters."""
+    values: dict[str, dict[str, float]] = {}
+    for entry in results.standard:
+        if (value := getattr(entry, which)) is not None:
+            values.setdefault(entry.joint, {})[entry.name.rstrip(digits)] = float(value)
+    found = {}
+    for joint, known in values.items():
+        if {*INERTIAL} <= known.keys():
+            body = pseudo_inertia(np.array([known[symbol] for symbol in INERTIAL]))
+            mass, centre, inertia = mass_properties(body)
+            found[joint] = LinkBody(mass, centre, np.linalg.eigvalsh(inertia))
+    return found
+
+
 def strongest_correlations(results: Results) -> Sequence[tuple[float, str, str]] | None:
     """Return the correlations of base parameters, largest first; None where they are unknown."""
     lower = results.quality.correlation if results.quality else ()
@@ -211,10 +230,7 @@ def rollouts_page(found: 'Rollouts', name: str, subtitle: str, summary: str) -> 
     """Compose the page of rollouts of a robot of this name; `summary` says what comes of them."""
     from ..rollouts import IDENTIFIED, QUANTILES, rms  # and MuJoCo
 
-    plots = Plots()
     names = found.robot.joints
-    pairs = zip(names, found.units, strict=True)
-    plots.data['joints'] = [{'name': joint, 'length': unit} for joint, unit in pairs]
     # Errors of a joint over the time since a start, the mean of all starts, and a band.
     span = Model('Range1d', start=0.0, end=float(found.time[-1]), bounds='auto')
     plot = Plot('time since a start [s]', 'RMS error [m{length}]', 280, x_range=span)
@@ -245,7 +261,7 @@ def rollouts_page(found: 'Rollouts', name: str, subtitle: str, summary: str) -> 
         sizes={k: rms(error) for k, error in found.errors.items()},
         draws=found.band if len(found.draws) else None,
         horizons={k: found.horizon(error) for k, error in found.errors.items()},
-        plots=plots,
+        plots=Plots(found.robot.units),
         errors=plot,
     )
 
@@ -264,11 +280,7 @@ def live_page(
     each that stop the motion, 0: none; `actions` what buttons ask the robot for, besides the one
     that stops it.
     """
-    plots, drawn = Plots(), []
-    plots.data['joints'] = [
-        {'name': joint, 'length': length, 'effort': effort}
-        for joint, (length, effort) in zip(joints, units, strict=True)
-    ]
+    drawn = []
     source = drawing.source_of({key: [] for key in ('time', *LIVE)}, name='series')
     time = Model('DataRange1d', follow='end', follow_interval=SHOWN, range_padding=0.0)
     curves = {
@@ -285,6 +297,6 @@ def live_page(
         drawn.append((plot, label.split(' [')[0]))
     return render(
         'live.html', behaviours=('report', 'live'), title=f'{name}: live', heading=name,
-        subtitle='', joints=joints, units=units, limits=limits, actions=actions, plots=plots,
-        drawn=drawn,
+        subtitle='', joints=joints, units=units, limits=limits, actions=actions,
+        plots=Plots(dict(zip(joints, units, strict=True))), drawn=drawn,
     )  # fmt: skip

@@ -162,28 +162,24 @@ class Plots:
 
     `place` returns the element of a plot, `script` what fills all of them: their description,
     packed, as it repeats itself, and the library. `data` are plain values by name that the page's
-    own script needs beside them.
+    own script needs beside them: the joints to choose from, with their units of length and effort.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, units: Mapping[str, tuple[str, str]] | None = None) -> None:
         self._plots: list[Plot] = []
-        self.data: dict[str, Any] = {}
+        joints = [
+            {'name': joint, 'length': length, 'effort': effort}
+            for joint, (length, effort) in (units or {}).items()
+        ]
+        self.data: dict[str, Any] = {'joints': joints}
 
-    def place(
-        self, plot: Plot, caption: str, *, wide: bool = False, least_width: int = 0
-    ) -> Markup:
-        """
-        Add a plot with a caption, also for those who do not see it.
-
-        `wide`: over the width of the page; below `least_width` [px] it is scrolled, but for print.
-        """
+    def place(self, plot: Plot, caption: str) -> Markup:
+        """Add a plot with a caption, also for those who do not see it."""
         self._plots.append(plot)
-        focus = Markup(' tabindex="0"') if least_width else ''  # to be scrolled by the keyboard
-        least = f';min-width:{least_width}px' if least_width else ''
         return Markup(
-            '<figure class="plot{}"{}><figcaption>{}</figcaption>'
-            '<div id="plot-{}" style="min-height:{}px{}"></div></figure>'
-        ).format(' wide' * wide, focus, caption, len(self._plots) - 1, plot.height, least)
+            '<figure class="plot"><figcaption>{}</figcaption>'
+            '<div id="plot-{}" style="min-height:{}px"></div></figure>'
+        ).format(caption, len(self._plots) - 1, plot.height)
 
     def script(self) -> Markup:
         """Return the plotting library and the plots as elements of a page; '' without plots."""

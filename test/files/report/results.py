@@ -81,7 +81,6 @@ def results(joints=JOINTS, rows=3000, rate=500.0):
         {'iteration': float(k), 'torque_error': 0.5**k, 'position_error': 0.1 * 0.5**k}
         for k in range(3)
     )
-    frame = [[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.3]]
     choice = {
         'summary': 'friction: viscous', 'residual': 0.02, 'plain_residual': 0.03,
         'joints': {j: {'residual': 0.02, 'plain_residual': 0.03} for j in joints},
@@ -98,5 +97,4 @@ def results(joints=JOINTS, rows=3000, rate=500.0):
         history, {'robot': {'gravity': [0, 0, -9.81]}}, {'robotid_ros': '0.1'},
         {'identification': fitted, 'validation': seen},
         selection=choice, quality=quality(joints),
-        frames={joint: frame for joint in joints},
     )  # fmt: skip

@@ -14,8 +14,7 @@ from browser_pages import (
 import pinocchio as pin
 import pytest
 
-from robotid_ros.files.report.design import design_page, motions_of
-from robotid_ros.files.report.moving_arm import moving_arm
+from robotid_ros.files.report.design import design_page, motions_of, moving_arm
 from robotid_ros.files.report.pages import comparison_page, identification_page
 
 from . import results as made
@@ -73,14 +72,8 @@ def opened(browser, pages):
 @pytest.mark.parametrize('name', ['two', 'six', 'comparison', 'design'])
 def test_a_page_opens_without_complaint_and_fits_a_phone(opened, name):
     page, complaints = opened(name, width=390)
-    canvases = page.evaluate('plots.roots().length')
-    assert complaints == [] and canvases >= 1
+    assert complaints == []
     assert page.evaluate('document.documentElement.scrollWidth') <= 390
-    # What cannot be as narrow is scrolled in its place, by the keyboard, too.
-    held = page.locator('figure.plot').evaluate_all(
-        'all => all.every((each) => each.tabIndex === 0 || each.scrollWidth <= each.clientWidth)'
-    )
-    assert held
 
 
 @pytest.mark.slow
@@ -109,13 +102,8 @@ def test_dragging_over_an_effort_zooms_all_joints(opened):
     page.wait_for_function(f"plots.get_model_by_name('time').end < {end}")
     _, low, high = time_ranges(page)
     assert start < low < high < end
-    # Fields say the same, and set it without a mouse.
-    fields = page.locator('.window input')
-    assert float(fields.nth(0).input_value()) == pytest.approx(low, abs=0.01)
-    fields.nth(0).fill('1.5')
-    fields.nth(0).press('Tab')
-    assert time_ranges(page)[1] == pytest.approx(1.5)
-    page.locator('.window button').click()
+    page.locator('#plot-0').dblclick()
+    page.wait_for_function(f"plots.get_model_by_name('time').end === {end}")
     assert time_ranges(page)[1:] == pytest.approx([start, end])
 
 
@@ -138,7 +126,7 @@ def test_dark_mode_and_print_change_what_is_drawn(opened):
     assert complaints == []
 
 
-def test_all_plots_follow_the_chosen_joint_and_paper_shows_every_one(opened):
+def test_all_plots_follow_the_chosen_joint(opened):
     page, complaints = opened('two')
     first = 'plots.roots()[0].renderers[0].data_source'
     shown = f'Array.from({first}.data.m)'
@@ -152,12 +140,6 @@ def test_all_plots_follow_the_chosen_joint_and_paper_shows_every_one(opened):
     low, high = page.evaluate(span)
     assert low <= min(page.evaluate(shown)) < max(page.evaluate(shown)) <= high
     assert visible.all_inner_texts() == ['el<bow']
-    page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    pictures = page.locator('.sheet img').evaluate_all('all => all.map((each) => each.src)')
-    # Of both joints: efforts, residual, friction, scatter, spectrum.
-    assert len(pictures) == len(set(pictures)) == 10 and visible.count() == 2
-    page.evaluate("dispatchEvent(new Event('afterprint'))")
-    assert page.locator('.sheet').count() == 0 and visible.count() == 1
     assert complaints == []
 
 
@@ -165,8 +147,8 @@ def test_all_plots_follow_the_chosen_joint_and_paper_shows_every_one(opened):
 FITS = """(() => {
   dispatchEvent(new Event('beforeprint'));
   const shown = [...document.querySelectorAll('figure.plot')].filter((f) => f.offsetParent);
-  const fits = shown.length > 5 && shown.every((figure) => {
-    const place = figure.querySelector(':scope > div, img').getBoundingClientRect();
+  const fits = shown.length > 3 && shown.every((figure) => {
+    const place = figure.querySelector(':scope > div').getBoundingClientRect();
     return place.width > 200 && place.width < figure.clientWidth + 2 && figure.clientWidth < 704;
   });
   dispatchEvent(new Event('afterprint'));
@@ -174,12 +156,10 @@ FITS = """(() => {
 })()"""
 
 
-@pytest.mark.parametrize(('name', 'box'), [('two', '.bodies'), ('design', '.player')])
-def test_the_arm_can_be_turned(opened, name, box):
+def test_the_arm_can_be_turned(opened):
     """By a slider, by arrow keys, by the pointer."""
-    page, complaints = opened(name)
-    assert page.locator('.bodies ellipse.found').count() == (2 if name == 'two' else 0)
-    view, slider = page.locator(f'{box} svg'), page.locator(f'{box} .turn input').nth(0)
+    page, complaints = opened('design')
+    view, slider = page.locator('.player svg'), page.locator('.turn input').nth(0)
     pictures = [view.inner_html()]
     slider.focus()
     slider.press('Home')
@@ -278,16 +258,3 @@ def test_surroundings_are_drawn(opened):
     assert page.locator('.player .box').count() == 12
     assert page.locator('.player .ground').count() > 10
     assert 'squares of' in page.locator('.player svg').inner_html()
-
-
-def test_both_motions_are_on_paper(opened):
-    page, complaints = opened('design')
-    hidden = 'plots.roots().flatMap((p) => p.renderers).filter((r) => !r.visible).length'
-    assert page.evaluate(hidden) == 15  # three joints, five quantities: the validation's
-    page.emulate_media(media='print')
-    page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert page.evaluate(hidden) == 0
-    assert page.locator('.player button').is_hidden()
-    assert page.pdf(format='A4').startswith(b'%PDF')
-    page.evaluate("dispatchEvent(new Event('afterprint'))")
-    assert page.evaluate(hidden) == 15 and complaints == []

@@ -8,8 +8,15 @@ import pytest
 
 from robotid_ros.core.findings import finding
 from robotid_ros.exceptions import FileError, TrajectoryError
-from robotid_ros.files.report.design import design_page, first_screen, motion_series, motions_of
-from robotid_ros.files.report.moving_arm import moving_arm, RATE, UNIT
+from robotid_ros.files.report.design import (
+    design_page,
+    first_screen,
+    joint_curves,
+    motions_of,
+    moving_arm,
+    RATE,
+    UNIT,
+)
 from robotid_ros.files.report.page import page_beside, save_page
 
 from .designs import designed, OBSTACLES
@@ -79,22 +86,20 @@ def test_meshes_are_drawn_by_their_hulls(tmp_path):
 
 def test_curves_are_the_motion_and_stay_within_what_the_file_says():
     design, robot, _ = designed('scara')
-    data = motion_series(design, robot)['excitation'].data
-    for name in ('position', 'velocity', 'acceleration', 'jerk', 'effort'):
+    drawn = {}
+    for name, plot in joint_curves(design, robot).items():
+        excitation, *_, limits = (each.data_source.tags[0].data for each in plot.renderers)
+        drawn[name] = excitation
         for j in range(robot.n):
-            low, high = (
-                -design.limits.get(name, [0.0] * 9)[j],
-                design.limits.get(name, [0.0] * 9)[j],
-            )
-            if name == 'position':
-                low, high = design.limits['lower'][j], design.limits['upper'][j]
-            used = np.abs(data[f'{name}{j}'] - 0.5 * (low + high)).max() / (0.5 * (high - low))
+            low, high = np.nanmin(limits[f'y{j}']), np.nanmax(limits[f'y{j}'])
+            used = np.abs(excitation[f'y{j}'] - 0.5 * (low + high)).max() / (0.5 * (high - low))
             assert used == pytest.approx(getattr(design.usage, name)[j], rel=0.02), name
+    assert [*drawn] == ['position', 'velocity', 'acceleration', 'jerk', 'effort']
     # Derivatives belong to each other.
     for name, rate in (('position', 'velocity'), ('acceleration', 'jerk')):
-        slope = np.gradient(data[f'{name}1'], data['time'])
-        error = np.abs(slope - data[f'{rate}1'])[2:-2].max()
-        assert error < 0.02 * np.abs(data[f'{rate}1']).max()
+        slope = np.gradient(drawn[name]['y1'], drawn[name]['x'])
+        error = np.abs(slope - drawn[rate]['y1'])[2:-2].max()
+        assert error < 0.02 * np.abs(drawn[rate]['y1']).max()
 
 
 def test_the_page_needs_nothing_else_and_is_small(tmp_path):
