@@ -20,9 +20,8 @@ from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.robot import Robot
 from robotid_ros.core.replay.control_laws import JointTrajectoryEffort
 from robotid_ros.core.replay.didim import didim
-from robotid_ros.core.replay.direct_model import direct_model
-from robotid_ros.core.replay.replay_problem import initial_parameters, ReplayProblem, Torque
-from robotid_ros.core.replay.simulation import simulate
+from robotid_ros.core.replay.replay_problem import ReplayProblem, Torque
+from robotid_ros.core.replay.simulation import direct_model, simulate
 
 RATE = 1000.0
 # Least speed of the simulation, and most of DIDIM on 10 s, in those of a plain loop.
@@ -119,7 +118,7 @@ def whole(robot: Robot, chi: np.ndarray, duration: float) -> tuple[float, float,
     begin = time.process_time()
     torque = Torque(rows, tau, np.ones(rows.size, dtype=bool), RATE)
     case = ReplayProblem(robot, base, control, desired, torque, desired)
-    estimate, _, history = didim(case, initial_parameters(case, 'regular'))
+    estimate, _, history = didim(case, case.initial_parameters('regular'))
     used = time.process_time() - begin
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
     sure = np.abs(estimate.value - base.of(chi)) <= 4.0 * estimate.sigma

@@ -38,7 +38,7 @@ MODULES = tuple(
     payload/payload
     regression/covariance regression/estimators regression/goodness_of_fit
     regression/least_squares regression/model_error regression/observation_system
-    replay/direct_model replay/didim replay/replay_problem
+    replay/simulation replay/didim replay/replay_problem
     replay/simulated_observation replay/simulation
     mixed/variances regression/delays regression/validation
     signals/filters signals/preparation

@@ -22,13 +22,8 @@ from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.robot import BaseParameters, Robot
 from robotid_ros.core.replay.control_laws import ControlLaw, Step
 from robotid_ros.core.replay.didim import didim
-from robotid_ros.core.replay.direct_model import direct_model
-from robotid_ros.core.replay.replay_problem import (
-    initial_parameters,
-    make_replay_problem,
-    ReplayProblem,
-)
-from robotid_ros.core.replay.simulation import simulate
+from robotid_ros.core.replay.replay_problem import make_replay_problem, ReplayProblem
+from robotid_ros.core.replay.simulation import direct_model, simulate
 from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Controller, Recording, Reference, SignalSettings
 
@@ -116,7 +111,7 @@ def main() -> int:
     folder = arguments.folder / 'emps'
     settings = ReplaySettings()
     case = replay(folder / 'ident.npz', settings)
-    estimate, _, history = didim(case, initial_parameters(case, 'regular'))
+    estimate, _, history = didim(case, case.initial_parameters('regular'))
     print('k    torque error   M         Fv        Fc       off')
     for record in history.iterations:
         numbers = '  '.join(f'{x:8.3f}' for x in record.value)

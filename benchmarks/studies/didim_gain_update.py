@@ -35,11 +35,7 @@ from robotid_ros.core.findings import select
 from robotid_ros.core.identification_settings import ReplaySettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.replay.didim import didim, Iteration
-from robotid_ros.core.replay.replay_problem import (
-    initial_parameters,
-    make_replay_problem,
-    ReplayProblem,
-)
+from robotid_ros.core.replay.replay_problem import make_replay_problem, ReplayProblem
 from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import SignalSettings
 from robotid_ros.exceptions import DivergenceError
@@ -82,7 +78,7 @@ def lag_share(case: ReplayProblem, record: Iteration) -> float:
     """Return the worst joint's ‖q_ddm − q‖ over ‖q − q_r‖."""
     q = case.measured[0]
     lag = np.linalg.norm(q - case.desired.q, axis=0)
-    distance = record.to_measured.position * np.linalg.norm(q, axis=0)
+    distance = record.position_error * np.linalg.norm(q, axis=0)
     return float(np.max(distance / lag))
 
 
@@ -92,7 +88,7 @@ def run(case: ReplayProblem, true: np.ndarray, update: str, start: str) -> tuple
     case = dataclasses.replace(case, settings=settings)
     begin = time.process_time()
     try:
-        found, _, history = didim(case, initial_parameters(case, start))
+        found, _, history = didim(case, case.initial_parameters(start))
     except DivergenceError as error:
         return f'none: {str(error)[:90]}', np.inf
     used = time.process_time() - begin

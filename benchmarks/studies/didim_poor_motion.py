@@ -37,8 +37,7 @@ from robotid_ros.core.regression.estimate import Estimate
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import observe, Rows
 from robotid_ros.core.replay.didim import identify_closed_loop
-from robotid_ros.core.replay.direct_model import direct_model
-from robotid_ros.core.replay.simulation import joint_inertia, mass_matrices
+from robotid_ros.core.replay.simulation import direct_model, mass_matrices
 from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Recording, SignalSettings
 from robotid_ros.exceptions import RankDeficientError, RobotIdError
@@ -112,7 +111,8 @@ def make_case(urdf: str, settings: RobotSettings) -> Case:
     reach = np.minimum(np.array([1.2, 0.8, 1.0, 1.0, 1.5, 1.5, 1.5])[: robot.n],
                        0.9 * np.minimum(home - lower, upper - home))  # fmt: skip
     q, dq, ddq = rich(np.linspace(0.0, 5.0, 200), home, reach)
-    inertia = joint_inertia(mass_matrices(direct_model(robot, robot.prior), q))
+    mass = mass_matrices(direct_model(robot, robot.prior), q)
+    inertia = mass.diagonal(axis1=1, axis2=2).max(axis=0)
     torque = np.abs(inverse_dynamics(robot, robot.prior, q, dq, ddq)).max(axis=0)
     friction = 0.1 * torque + 0.005 * torque.max()
     rotor = 0.2 * inertia + 0.02 * inertia.max()

@@ -28,7 +28,7 @@ from robotid_ros.core.parameters.essential import find_essential
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.regression.estimate import Estimate
 from robotid_ros.core.replay.didim import didim
-from robotid_ros.core.replay.replay_problem import initial_parameters, make_replay_problem
+from robotid_ros.core.replay.replay_problem import make_replay_problem
 from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Controller, Recording, Reference, SignalSettings
 from robotid_ros.exceptions import DivergenceError
@@ -141,7 +141,7 @@ def run(name: str, recording: Recording, robot: Robot, true: np.ndarray) -> list
     case = make_replay_problem(recording, robot, base_parameters(robot), ReplaySettings(), samples)
     print(name)
     try:
-        found, system, history = didim(case, initial_parameters(case, 'regular'))
+        found, system, history = didim(case, case.initial_parameters('regular'))
     except DivergenceError as error:
         print('  DIDIM:', error)
         return [f'{name}: {error}']

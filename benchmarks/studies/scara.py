@@ -28,19 +28,19 @@ from scara_tables import Claims, deviation, iterations, losses, MATTER, PER_PAPE
 
 from robotid_ros.core.regression.estimate import Estimate
 from robotid_ros.core.replay.didim import didim, History
-from robotid_ros.core.replay.replay_problem import bandwidth, initial_parameters
+from robotid_ros.core.replay.replay_problem import bandwidth, ReplayProblem
 
 # With good data: largest residual of IDIM over DIDIM's, and difference of a parameter in σ.
 ALIKE, APART = 1.1, 3.0
 
 
-def good_data(data: Data, claims: Claims) -> History:
+def good_data(data: Data, claims: Claims) -> tuple[ReplayProblem, History]:
     """Tables 1 to 4: filtered data, from the IDIM solution and from the regular start."""
     case = problem(data, 20)
     kept, known = idim(case, data, 20.0), idim_of_package(case, data, 20.0, 20)
     near, _, first = didim(case, case.standard_parameters(known.value))
-    far, _, second = didim(case, initial_parameters(case, 'regular'))
-    other, _, third = didim(case, initial_parameters(case, 'prior'))
+    far, _, second = didim(case, case.initial_parameters('regular'))
+    other, _, third = didim(case, case.initial_parameters('prior'))
     table(
         'Table 1, IDIM start; "all rows": of IDIM with those at standstill, where sign(dq) of a '
         'measured speed is noise',
@@ -48,7 +48,7 @@ def good_data(data: Data, claims: Claims) -> History:
         ('1 IDIM', '1 DIDIM'),
     )
     table('Table 2, regular start', {'DIDIM': far}, ('2 DIDIM',))
-    iterations('Table 3, figures 11 and 12', second, '3')
+    iterations('Table 3, figures 11 and 12', case, second, '3')
     print('\nTable 4, figure 13: parameters at each iteration')
     for record in second.iterations:
         print(f'  {record.number}: ' + ' '.join(f'{x:8.4f}' for x in record.value * PER_PAPER))
@@ -61,7 +61,7 @@ def good_data(data: Data, claims: Claims) -> History:
         f'so does a start from CAD ({third.steps} steps)',
         bool(np.all(np.abs(other.value - near.value) <= near.sigma)),
     )
-    return second
+    return case, second
 
 
 def alike(idim: Estimate, didim: Estimate, claims: Claims) -> None:
@@ -82,7 +82,7 @@ def low_rate(data: Data, claims: Claims) -> None:
     stride = round(RATE / 0.5)
     case = problem(data, 1, stride)
     known = idim(case, data, 0.0, stride)
-    found, _, history = didim(case, initial_parameters(case, 'regular'))
+    found, _, history = didim(case, case.initial_parameters('regular'))
     table('Table 5, 0.5 Hz', {'IDIM': known, 'DIDIM': found}, ('5 IDIM', '5 DIDIM'))
     fine = (x[::stride] for x in differentiated(data.q, RATE, 0.5))
     coarse = differentiated(data.q[::stride], RATE / stride, 0.0)
@@ -105,7 +105,7 @@ def no_filter(data: Data, claims: Claims) -> None:
     """Table 7: sampled at 200 Hz, without any filter."""
     case = problem(data, 1)
     known = idim(case, data, 0.0)
-    found, _, history = didim(case, initial_parameters(case, 'regular'))
+    found, _, history = didim(case, case.initial_parameters('regular'))
     table('Table 7, 200 Hz without filter', {'IDIM': known, 'DIDIM': found}, ('7 IDIM', '7 DIDIM'))
     off, wrong = np.abs(deviation(found))[MATTER], np.abs(deviation(known))[MATTER]
     claims(

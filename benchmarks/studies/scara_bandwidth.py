@@ -9,16 +9,16 @@ from robotid_ros.core.findings import render
 from robotid_ros.core.regression.estimate import Estimate
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.replay.didim import didim, History
-from robotid_ros.core.replay.replay_problem import bandwidth, initial_parameters, ReplayProblem
+from robotid_ros.core.replay.replay_problem import bandwidth, ReplayProblem
 from robotid_ros.exceptions import DivergenceError
 
 # How near DIDIM has to come to what the true robot leaves in the same loop: σ, or this share.
 NEAR, SIGMAS = 0.02, 3.0
 
 
-def half_bandwidth(data: Data, claims: Claims) -> dict[str, History]:
+def half_bandwidth(data: Data, claims: Claims) -> dict[str, tuple[ReplayProblem, History]]:
     """
-    Print tables 8 and 9, each in both readings; return the histories.
+    Print tables 8 and 9, each in both readings; return problems and histories.
 
     Beside each row stands what the loop itself does to it: the robot of true parameters, by the
     independent integrator, in the loop that is replayed, and one least squares along its motion.
@@ -26,7 +26,7 @@ def half_bandwidth(data: Data, claims: Claims) -> dict[str, History]:
     seed, histories = 0, {}
     for off in (LAG, GAIN):
         case = problem(data, 20, share=0.5, off=off)
-        found, _, history = didim(case, initial_parameters(case, 'regular'))
+        found, _, history = didim(case, case.initial_parameters('regular'))
         duration = len(data.tau) / RATE
         system = along(case, experiment(duration, seed, data.motion, wrong_loop(0.5, off)))
         true = fit(system, 'wls')
@@ -43,13 +43,14 @@ def half_bandwidth(data: Data, claims: Claims) -> dict[str, History]:
         floor = f'the true parameters leave {left}'
         iterations(
             'Table 9, figures 14 and 15',
+            case,
             history,
             '9',
             ('the start: more of it is friction', floor),
         )
         print(f'  {lags(data, off)}')
         judge(off, found, true, history, claims)
-        histories[off] = history
+        histories[off] = case, history
     return histories
 
 
@@ -117,7 +118,7 @@ def bandwidths(data: Data) -> None:
 def attempt(case: ReplayProblem) -> tuple[str, list[str], np.ndarray]:
     """Return DIDIM from the regular start in one line, what it warns of, |deviations| (5,)."""
     try:
-        estimate, _, history = didim(case, initial_parameters(case, 'regular'))
+        estimate, _, history = didim(case, case.initial_parameters('regular'))
     except DivergenceError as error:
         return 'diverges', [str(error)], np.full(len(MATTER), np.inf)
     shares = deviation(estimate)[MATTER]

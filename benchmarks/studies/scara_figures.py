@@ -5,11 +5,12 @@ from pathlib import Path
 
 import matplotlib
 from matplotlib.axes import Axes
-import numpy as np
 from scara_plant import NAMES, NOMINAL
+from scara_problem import closeness
 from scara_tables import PAPER_ERRORS, PER_PAPER
 
 from robotid_ros.core.replay.didim import History
+from robotid_ros.core.replay.replay_problem import ReplayProblem
 
 matplotlib.use('Agg')
 from matplotlib import pyplot
@@ -17,26 +18,31 @@ from matplotlib import pyplot
 WIDTH, DOTS = 9.0, 120
 
 
-def draw(folder: Path, full: History, half: Mapping[str, History]) -> None:
+Replayed = tuple[ReplayProblem, History]
+
+
+def draw(folder: Path, full: Replayed, half: Mapping[str, Replayed]) -> None:
     """Draw all: the full bandwidth (11-13), then half of it in each reading of it (14, 15)."""
     folder.mkdir(parents=True, exist_ok=True)
-    _closeness(folder / 'figure_11_closeness.png', 'full bandwidth', full)
-    _torque(folder / 'figure_12_torque_error.png', {'full bandwidth': full}, '3')
-    _parameters(folder / 'figure_13_parameters.png', full)
-    for letter, (reading, history) in zip('ab', half.items(), strict=True):
-        _closeness(folder / f'figure_14{letter}_closeness.png', f'half of {reading}', history)
+    _closeness(folder / 'figure_11_closeness.png', 'full bandwidth', *full)
+    _torque(folder / 'figure_12_torque_error.png', {'full bandwidth': full[1]}, '3')
+    _parameters(folder / 'figure_13_parameters.png', full[1])
+    for letter, (reading, found) in zip('ab', half.items(), strict=True):
+        _closeness(folder / f'figure_14{letter}_closeness.png', f'half of {reading}', *found)
     _torque(
-        folder / 'figure_15_torque_error.png', {f'half of {k}': h for k, h in half.items()}, '9'
+        folder / 'figure_15_torque_error.png',
+        {f'half of {k}': h for k, (_, h) in half.items()},
+        '9',
     )
 
 
-def _closeness(path: Path, title: str, history: History) -> None:
+def _closeness(path: Path, title: str, case: ReplayProblem, history: History) -> None:
+    close = [closeness(case, record) for record in history.iterations]
     figure, axes = pyplot.subplots(3, 2, figsize=(WIDTH, 9.0), sharex=True, layout='constrained')
-    for row, quantity in enumerate(('position', 'velocity', 'acceleration')):
-        for j, axis in enumerate(axes[row]):
-            for key, mark in (('to_measured', 'o-'), ('to_reference', '*-')):
-                close = [getattr(getattr(r, key), quantity)[j] for r in history.iterations]
-                axis.plot(100.0 * np.array(close), mark, label=key.replace('_', ' '))
+    for k, quantity in enumerate(('position', 'velocity', 'acceleration')):
+        for j, axis in enumerate(axes[k]):
+            for key, mark in (('measured', 'o-'), ('reference', '*-')):
+                axis.plot([100.0 * each[key][k, j] for each in close], mark, label=f'to {key}')
             axis.set_title(f'{quantity}, joint {j + 1}')
             axis.set_ylim(bottom=0.0)
     figure.suptitle(f'distance of the simulated motion, {title}')

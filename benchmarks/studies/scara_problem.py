@@ -17,6 +17,7 @@ from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.regression.estimate import Estimate
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import observe, Rows
+from robotid_ros.core.replay.didim import Iteration
 from robotid_ros.core.replay.replay_problem import ReplayProblem, Torque
 from robotid_ros.core.replay.simulated_observation import observe_simulation
 from robotid_ros.core.replay.simulation import Simulation
@@ -55,7 +56,7 @@ def idim(case: ReplayProblem, data: Data, cutoff: float, stride: int = 1) -> Est
     """Identify from the measured motion, with the decimation and the rows of DIDIM."""
     rate = RATE / stride
     motion = differentiated(data.q[::stride], rate, cutoff)
-    seen = Simulation(rate, *motion, data.tau[::stride], np.sign(motion[1]))
+    seen = Simulation(*motion, data.tau[::stride], np.sign(motion[1]))
     torque = case.torque._replace(row=case.torque.row / stride)
     law = dataclasses.replace(case.law, rate=rate)
     return fit(observe_simulation(dataclasses.replace(case, torque=torque, law=law), seen), 'wls')
@@ -69,9 +70,21 @@ def idim_of_package(case: ReplayProblem, data: Data, cutoff: float, keep: int) -
     return fit(observe(prepare(recording, case.robot, signals), case.robot, case.base), 'wls')
 
 
+def closeness(case: ReplayProblem, record: Iteration) -> dict[str, np.ndarray]:
+    """Return ‖x_ddm − x‖/‖x‖ (3, n) of position, velocity, acceleration to either motion."""
+    run = case.simulate(record.chi, record.gain_scale)
+    return {
+        name: np.array([
+            np.linalg.norm(a - b, axis=0) / np.linalg.norm(b, axis=0)
+            for a, b in zip(run[:3], other, strict=True)
+        ])
+        for name, other in (('measured', case.measured), ('reference', case.desired))
+    }  # fmt: skip
+
+
 def along(case: ReplayProblem, other: Data) -> Rows:
     """Return the system of the measured torque and W along another experiment's true motion."""
     q, dq = other.state[:, :2], other.state[:, 2:]
     ddq = np.gradient(dq, 1.0 / RATE, axis=0)
-    seen = Simulation(RATE, q, dq, ddq, other.tau, np.tanh(dq / 1e-5))
+    seen = Simulation(q, dq, ddq, other.tau, np.tanh(dq / 1e-5))
     return observe_simulation(case, seen)

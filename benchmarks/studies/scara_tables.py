@@ -6,10 +6,12 @@ import _benchmarks  # noqa: F401
 from common import published
 import numpy as np
 from scara_plant import COMPONENTS, LENGTH, NAMES, NOMINAL
+from scara_problem import closeness
 from scipy.optimize import brentq
 
 from robotid_ros.core.regression.estimate import Estimate
 from robotid_ros.core.replay.didim import History
+from robotid_ros.core.replay.replay_problem import ReplayProblem
 
 # Parameters that the claims are about.
 MATTER = [0, 2, 3, 4, 7]
@@ -83,7 +85,10 @@ def table(
     print('relative error ' + ', '.join(errors))
 
 
-def iterations(title: str, history: History, paper: str, why: tuple[str, str] = ('', '')) -> None:
+def iterations(
+    title: str, case: ReplayProblem, history: History, paper: str,
+    why: tuple[str, str] = ('', ''),
+) -> None:  # fmt: skip
     """Print torque error and closeness of the motion at the start and at every iteration."""
     print(
         f'\n{title}: torque error of joints 1, 2 (paper), closeness of position, velocity, '
@@ -93,8 +98,10 @@ def iterations(title: str, history: History, paper: str, why: tuple[str, str] = 
     for record in history.iterations:
         k = record.number
         text = ' '.join(f'{t[k]:.3f}' for t in theirs) if k < len(theirs[0]) else '-'
-        actual = ' '.join(f'{100 * x:5.2f}' for part in record.to_measured for x in part)
-        wanted = ' '.join(f'{100 * x:5.2f}' for part in record.to_reference for x in part)
+        actual, wanted = (
+            ' '.join(f'{100 * x:5.2f}' for x in close.ravel())
+            for close in closeness(case, record).values()
+        )
         error = ' '.join(f'{x:.3f}' for x in record.torque_error)
         print(f'  {k}: {error} ({text})   {actual}  /  {wanted}   {why[k > 0]}'.rstrip())
 

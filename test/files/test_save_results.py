@@ -14,7 +14,7 @@ from robotid_ros.core.parameters.essential import Essential
 from robotid_ros.core.parameters.standard import Standard
 from robotid_ros.core.pipeline.results import Identification, Validation
 from robotid_ros.core.regression.estimate import Estimate
-from robotid_ros.core.replay.didim import History, Iteration, MotionError
+from robotid_ros.core.replay.didim import History, Iteration
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.files.bags import RecordedSession
 from robotid_ros.files.bags.session import changed_gains
@@ -163,9 +163,8 @@ def test_the_shortest_parameters_carry_the_base_ones(tmp_path, found, recording)
 
 def test_iterations_become_rows_of_numbers():
     def iteration(number, value, error):
-        near = MotionError(np.array([0.1, 0.2]) / (number + 1), np.zeros(2), np.zeros(2))
-        ones = np.ones(2)
-        of_motion = np.array(value), np.array(error), near, near
+        near, ones = np.array([0.1, 0.2]) / (number + 1), np.ones(2)
+        of_motion = np.array(value), np.array(error), near
         return Iteration(number, *of_motion, ones, ones, 1.0, ones, None, 0.0)
 
     course = (iteration(0, [1.0, 0.0], [0.9, 0.4]), iteration(1, [0.0, 2.0], [0.1, 0.2]))

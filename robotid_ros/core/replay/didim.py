@@ -17,26 +17,8 @@ from ..regression.estimate import Estimate
 from ..regression.estimators import add_instruments, fit
 from ..regression.observation_system import GaussianPrior, Rows
 from ..signals.recording import Recording, Samples
-from .replay_problem import (
-    bandwidth,
-    consistent_fit,
-    estimate_a_priori_inertia,
-    from_measured_motion,
-    initial_parameters,
-    make_open_loop_problem,
-    make_replay_problem,
-    prior_distribution,
-    ReplayProblem,
-)
+from .replay_problem import bandwidth, make_open_loop_problem, make_replay_problem, ReplayProblem
 from .simulated_observation import linearise, with_all_rows
-
-
-class MotionError(NamedTuple):
-    """Relative distances `‖x_ddm − x‖/‖x‖` of the simulated motion, (n,) each."""
-
-    position: Array
-    velocity: Array
-    acceleration: Array
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,8 +28,7 @@ class Iteration:
     number: int  # 0 for the initial parameters
     value: Array  # (b,) base parameters
     torque_error: Array  # (n,) ‖Y_j − W_j χ_k‖/‖Y_j‖ with W from this simulation
-    to_reference: MotionError  # of the simulated motion relative to the reference
-    to_measured: MotionError  # and to the measured one
+    position_error: Array  # (n,) ‖q_ddm − q‖/‖q‖ of the simulated positions
     inertia: Array  # (n,) J_j [kg·m² or kg]
     gain_scale: Array  # (n,) of the simulated gains, Ĵ/J_ap
     # Share of the full step that was taken to get here, less than 1 after step control, 0 where
@@ -82,23 +63,13 @@ class History:
             if before is not None:
                 change = np.linalg.norm(record.value - before.value)
                 row['parameter_change'] = change / np.linalg.norm(record.value)
-            row['position_error'] = record.to_measured.position.max()
+            row['position_error'] = record.position_error.max()
             row['share'] = record.step_length
-            series = [('torque error', record.torque_error)]
-            motions = {'reference': record.to_reference, 'measured': record.to_measured}
-            for what, error in motions.items():
-                series += [(f'{name} to {what}', x) for name, x in error._asdict().items()]
-            for name, values in series:
+            series = {'torque error': record.torque_error, 'position error': record.position_error}
+            for name, values in series.items():
                 row |= {f'{name} {j}': v for j, v in zip(self.joints, values, strict=True)}
             row |= dict(zip(self.columns, record.value, strict=True))
             yield {name: float(value) for name, value in row.items()}
-
-
-def relative_motion_error(simulated: Iterable[Array], other: Iterable[Array]) -> MotionError:
-    """Compare two motions `(q, dq, ddq)` of (N, n), relative to the second."""
-    parts = zip(simulated, other, strict=True)
-    sizes = ([np.linalg.norm(x, axis=0) for x in (a - b, b)] for a, b in parts)
-    return MotionError(*(distance / np.maximum(size, 1e-300) for distance, size in sizes))
 
 
 # Share of the torque that benchmarks/studies/scara.py leaves: 2 % with the right gains, 11 to 28 %
@@ -150,37 +121,60 @@ def anderson_mixing(values: Array, fits: Array, sigma: Array) -> Array | None:
     return np.asarray(fits[-1] - mixing @ np.diff(fits, axis=0))
 
 
-def first_iterate(replay: ReplayProblem, chi: Array) -> tuple[Iteration, Rows]:
-    """Simulate and fit the initial parameters (p,); raises a `DivergenceError` if they cannot."""
+# A simulation to try: share of the full step (0: nearest bodies with scaled gains), whether the
+# gains are the robot's own, and standard parameters (p,).
+Candidate = tuple[float, bool, Array]
+
+
+def start_candidates(replay: ReplayProblem, chi: Array) -> list[Candidate]:
+    """Return how initial parameters (p,) are tried."""
     # A priori inertias that are far off may scale the gains beyond what a sampled loop can bear.
     # Sensitivities are those of the robot's loop only with its own gains.
     gains = (False, True) if replay.method == 'didim' else (True, False)
-    candidates = ((1.0, own_gains, chi) for own_gains in gains)
-    return _first_that_holds(replay, candidates, [], f'{replay.method.upper()} cannot start')
+    return [(1.0, own_gains, chi) for own_gains in gains]
+
+
+def step_candidates(
+    replay: ReplayProblem, iterates: list[Iteration], system: Rows
+) -> Iterator[Candidate]:
+    """
+    Yield how the newest fit is tried: extrapolated, as it is, as bodies, by shorter steps.
+
+    Bodies that can exist near it and shorter steps to them are for fits that cannot be simulated,
+    as in the first iterations above all.
+    """
+    last, is_didim = iterates[-1], replay.method == 'didim'
+    recent = iterates[-1 - ANDERSON_DEPTH :]
+    full = len(recent) > 1 and all(iterate.step_length == 1.0 for iterate in recent)
+    # Sensitivities converge quadratically by themselves.
+    if full and is_didim:
+        values, fits = np.array([(x.value, x.estimate.value) for x in recent]).swapaxes(0, 1)
+        ahead = anderson_mixing(values, fits, last.estimate.sigma)
+        if ahead is not None:
+            yield 1.0, True, replay.standard_parameters(ahead)
+    newest = replay.standard_parameters(last.estimate.value)
+    yield 1.0, True, newest
+    if is_didim:
+        try:
+            newest = replay.consistent_fit(system, last.estimate)
+        except SolverError:
+            pass
+        else:
+            yield 1.0, True, newest
+            yield 0.0, False, newest
+    for step_length in 0.5 ** np.arange(1, MAX_HALVINGS + 1):
+        yield float(step_length), not is_didim, last.chi + step_length * (newest - last.chi)
 
 
 def next_iterate(
-    replay: ReplayProblem, iterates: list[Iteration], system: Rows, strict: bool = False
+    replay: ReplayProblem, candidates: Iterable[Candidate], iterates: list[Iteration]
 ) -> tuple[Iteration, Rows]:
     """
-    Step to the newest fit; where its M(q) is not positive definite or its error larger, shorten.
+    Return the first candidate that can be simulated without a larger error, and its system.
 
-    Where the newest fit cannot be simulated, in the first iterations above all, the nearest bodies
-    that can exist and shorter steps to them are tried, unless `strict`. A DivergenceError where
-    nothing that was tried can be simulated with about the same torque error.
+    A DivergenceError where there is none: M(q) is not positive definite, the simulation diverges
+    or the error grows.
     """
-    candidates = _step_candidates(replay, iterates, system, strict)
-    head = f'iteration {len(iterates)} of {replay.method.upper()}'
-    return _first_that_holds(replay, candidates, iterates, head)
-
-
-def _first_that_holds(
-    replay: ReplayProblem,
-    candidates: Iterable[tuple[float, bool, Array]],
-    iterates: list[Iteration],
-    head: str,
-) -> tuple[Iteration, Rows]:
-    """Return the first candidate that can be simulated without a larger error, and its system."""
     number, failure = len(iterates), None
     before, estimate = (iterates[-1].error, iterates[-1].estimate) if iterates else (np.inf, None)
     for step_length, own_gains, chi in candidates:
@@ -196,36 +190,9 @@ def _first_that_holds(
             "gains may not be the robot's, or its natural frequency is too low for this motion",
             number,
         )
+    method = replay.method.upper()
+    head = f'iteration {number} of {method}' if iterates else f'{method} cannot start'
     raise DivergenceError(f'{head}: {failure}', number, estimate) from failure
-
-
-def _step_candidates(
-    replay: ReplayProblem, iterates: list[Iteration], system: Rows, strict: bool
-) -> Iterator[tuple[float, bool, Array]]:
-    """Yield what to try: length of the step (0: full, scaled gains), own gains, parameters."""
-    last, is_didim = iterates[-1], replay.method == 'didim'
-    recent = iterates[-1 - ANDERSON_DEPTH :]
-    full = len(recent) > 1 and all(iterate.step_length == 1.0 for iterate in recent)
-    # Sensitivities converge quadratically by themselves.
-    if full and is_didim and not strict:
-        values, fits = np.array([(x.value, x.estimate.value) for x in recent]).swapaxes(0, 1)
-        ahead = anderson_mixing(values, fits, last.estimate.sigma)
-        if ahead is not None:
-            yield 1.0, True, replay.standard_parameters(ahead)
-    newest = replay.standard_parameters(last.estimate.value)
-    yield 1.0, True, newest
-    if strict:
-        return
-    if is_didim:
-        try:
-            newest = consistent_fit(replay, system, last.estimate)
-        except SolverError:
-            pass
-        else:
-            yield 1.0, True, newest
-            yield 0.0, False, newest
-    for step_length in 0.5 ** np.arange(1, MAX_HALVINGS + 1):
-        yield float(step_length), not is_didim, last.chi + step_length * (newest - last.chi)
 
 
 def gain_scale_of(replay: ReplayProblem, inertia: Array, own_gains: bool) -> Array:
@@ -236,10 +203,10 @@ def gain_scale_of(replay: ReplayProblem, inertia: Array, own_gains: bool) -> Arr
     are (eq. 60): for those that are far off. With the robot's gains it has √(J_a/Ĵ) times it,
     which tends to 1: for a fit (`own_gains`), which no error of J_ap biases then.
     """
-    update, tuned = replay.settings.gain_update, replay.a_priori_inertia
-    if tuned is None or update == 'never' or (update == 'initial' and own_gains):
+    update = replay.settings.gain_update
+    if update == 'never' or (update == 'initial' and own_gains):
         return np.ones_like(inertia)
-    return inertia / tuned
+    return inertia / replay.tuned_inertia
 
 
 def _simulate_and_fit(
@@ -251,23 +218,23 @@ def _simulate_and_fit(
     simulation = replay.simulate(chi, gain_scale)
     value = replay.base.of(chi)
     system, output_error, torque_error = linearise(replay, simulation, chi, gain_scale)
-    seen = system.equations > 0
-    if system.prior is not None and not seen.all():
+    prior, seen = replay.prior, system.equations > 0
+    if not seen.all():
         # No row tells of dry friction that holds a joint all the time but that it is enough; the
         # prior's would let the joint slip again. How far it is from that of the prior is no
         # knowledge: the variance grows by the square of it.
         joints = {replay.robot.joints[j] for j in np.flatnonzero(~seen)}
         owners = [replay.robot.parameters[column] for column in replay.base.columns]
         held = [owner.joint in joints and owner.symbol in DRY for owner in owners]
-        mean, covariance = system.prior.mean, system.prior.covariance
-        moved = np.where(held, value - mean, 0.0)
-        prior = GaussianPrior(mean + moved, covariance + np.diag(moved**2))
-        system = dataclasses.replace(system, prior=prior)
-    others = replay.desired, replay.measured
-    to_reference, to_measured = (relative_motion_error(simulation[1:4], x) for x in others)
+        moved = np.where(held, value - prior.mean, 0.0)
+        prior = GaussianPrior(prior.mean + moved, prior.covariance + np.diag(moved**2))
+    system = dataclasses.replace(system, prior=prior)
+    q = replay.measured.q
+    sizes = (np.linalg.norm(x, axis=0) for x in (simulation.q - q, q))
+    distance, size = sizes
     return Iteration(
-        number, value, torque_error, to_reference, to_measured, inertia, gain_scale, step_length,
-        chi, fit(system, 'wls'), float(np.sqrt(np.mean(output_error**2))),
+        number, value, torque_error, distance / np.maximum(size, 1e-300), inertia, gain_scale,
+        step_length, chi, fit(system, 'wls'), float(np.sqrt(np.mean(output_error**2))),
     ), system  # fmt: skip
 
 
@@ -283,26 +250,26 @@ def didim(replay: ReplayProblem, chi: Array, progress: Progress | None = None) -
     """
     Identify by closed-loop output error on the torque (DIDIM eq. 44-48), or by `replay.method`.
 
-    Every fit has the prior of `prior_distribution`: what the motion does not excite stays there.
-    It starts from standard parameters χ (p,), see `initial_parameters`. DivergenceError:
+    Every fit has the prior of the problem: what the motion does not excite stays there. It starts
+    from standard parameters χ (p,), see `ReplayProblem.initial_parameters`. DivergenceError:
     simulation or iteration do not converge, and what could be simulated does not explain the
     torque; it holds the last good estimate.
     """
     report = progress or (lambda _: None)
-    replay = dataclasses.replace(replay, a_priori_inertia=estimate_a_priori_inertia(replay))
-    replay = dataclasses.replace(replay, prior=prior_distribution(replay))
-    iterate, system = first_iterate(replay, chi)
+    iterate, system = next_iterate(replay, start_candidates(replay, chi), [])
     iterates = [iterate]
     report(iterate)
     try:
         while len(iterates) < replay.settings.iterations:
-            iterate, system = next_iterate(replay, iterates, system)
+            candidates = step_candidates(replay, iterates, system)
+            iterate, system = next_iterate(replay, candidates, iterates)
             iterates.append(iterate)
             report(iterate)
             full_step = iterate.step_length == 1.0
             if full_step and _converged(iterates[-2].estimate, iterate.estimate, replay.settings):
                 # A last simulation checks the result and gives its torque error.
-                last = next_iterate(replay, iterates, system, strict=True)[0]
+                newest = 1.0, True, replay.standard_parameters(iterate.estimate.value)
+                last, _ = next_iterate(replay, [newest], iterates)
                 report(last)
                 history = _history(replay, [*iterates, last], system)
                 return ReplayResult(iterate.estimate, system, history)
@@ -379,7 +346,7 @@ def _history(
         # measured position is only compared with the result, it does not enter it.
         q = replay.measured.q
         lag = np.maximum(np.linalg.norm(q - replay.desired.q, axis=0), 1e-300)
-        ratios = last.to_measured.position * np.linalg.norm(q, axis=0) / lag
+        ratios = last.position_error * np.linalg.norm(q, axis=0) / lag
         for joint, ratio in zip(joints, ratios, strict=True):
             if ratio > DOUBTFUL_RATIO:
                 kind = 'motion_wrong' if ratio > WRONG_RATIO else 'motion_doubtful'
@@ -412,16 +379,14 @@ def identify_closed_loop(
         replay = make_replay_problem(recording, robot, base, settings, samples, method)
     usual = 'regular' if method == 'didim' else 'idim'
     start = usual if settings.start == 'auto' else settings.start
-    idim = start == 'idim'
-    chi = from_measured_motion(replay, samples) if idim else initial_parameters(replay, start)
-    return didim(replay, chi, progress)
+    return didim(replay, replay.initial_parameters(start, samples), progress)
 
 
 def describe_iteration(record: Iteration, method: str = 'didim') -> str:
     """Return one line on an iteration, for a progress display."""
     what, values = 'torque', record.torque_error
     if method == 'oe':
-        what, values = 'position', record.to_measured.position
+        what, values = 'position', record.position_error
     errors = ', '.join(f'{100.0 * error:.1f}' for error in values)
     return f'{method.upper()} iteration {record.number}: {what} error {errors} %'
 
@@ -445,7 +410,7 @@ def fit_with_simulated_instruments(
     estimate cannot be simulated.
     """
     replay = make_replay_problem(recording, robot, base, settings, samples)
-    chi, gains = from_measured_motion(replay, samples), np.ones(robot.n)
+    chi, gains = replay.initial_parameters('idim', samples), np.ones(robot.n)
     found: Estimate | None = None
     for _ in range(MAX_ROUNDS):
         try:

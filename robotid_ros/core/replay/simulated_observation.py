@@ -19,9 +19,8 @@ from ..arrays import all_within, Array, Indices, Mask
 from ..excitation.trajectory import Motion
 from ..model.dynamics import regressor
 from ..regression.observation_system import decimate, NOISE_BAND, Rows
-from .direct_model import slip_columns, slip_directions
 from .replay_problem import interpolate_rows, ReplayProblem
-from .simulation import Simulation
+from .simulation import Simulation, slip_columns, slip_directions
 
 # In units of the decimation: length of the filter's impulse response down to 1e-9, and the rows
 # at both ends of a run that its transient distorts.
@@ -54,7 +53,7 @@ def observe_simulation(replay: ReplayProblem, simulation: Simulation) -> Rows:
     robot, torque = replay.robot, replay.torque
 
     def observed(rows: Indices) -> Array:
-        q, dq, ddq, _, slip = (interpolate_rows(x, torque.row[rows]) for x in simulation[1:])
+        q, dq, ddq, _, slip = (interpolate_rows(x, torque.row[rows]) for x in simulation)
         full = regressor(robot, q, dq, ddq)
         for column, values in slip_columns(robot, slip):
             full[:, :, column] = values.T
@@ -78,7 +77,7 @@ def _system(replay: ReplayProblem, row: Array, both: Array, valid: Mask) -> Rows
     base, time = replay.base, row / replay.law.rate
     band = NOISE_BAND if replay.filtered else 1.0
     W, Y, joints = both[:, :, :-1], both[:, :, -1], replay.robot.joints
-    return Rows(base.names, base.units, joints, W, Y, valid, time, prior=replay.prior, band=band)
+    return Rows(base.names, base.units, joints, W, Y, valid, time, band=band)
 
 
 def with_all_rows(system: Rows) -> Rows:
@@ -147,7 +146,6 @@ def linearise(
         """Return a forward difference of the output (DIDIM eq. 30)."""
         return (_output(problem, problem.simulate(chi, gain_scale)) - output) / step
 
-    assert replay.prior is not None
     steps = RELATIVE_STEP * np.sqrt(np.diag(replay.prior.covariance))
     moves = np.eye(len(chi))[replay.base.columns] * steps[:, None]
     pairs = zip(moves, steps, strict=True)

@@ -29,7 +29,7 @@ from .feed_forward import REST
 from .tracking import Tracking, tracks_better
 
 if TYPE_CHECKING:
-    from ..replay.direct_model import DirectModel
+    from ..replay.simulation import DirectModel
 
 # Least margins of the loops of all joints at once: 6 dB, and 45° [rad].
 GAIN_MARGIN, PHASE_MARGIN = 10.0**0.3, 0.25 * math.pi
@@ -349,7 +349,7 @@ def _with_plain_friction(robot: Robot, chi: Array, motion: Motion) -> DirectMode
     """Return the model with plain friction near the identified one, which simulates in seconds."""
     # SciPy, which these import, takes long: nodes start without it.
     from ..parameters.plain_friction import plain_friction
-    from ..replay.direct_model import direct_model
+    from ..replay.simulation import direct_model
 
     plain = plain_friction(robot, chi, [motion]).values()
     ratios = np.vstack([np.eye(robot.n), *(each.ratios for each in robot.couplings)])

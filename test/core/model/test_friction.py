@@ -17,7 +17,7 @@ from robotid_ros.core.model.friction import (
     stribeck,
 )
 from robotid_ros.core.parameters.plain_friction import plain_friction
-from robotid_ros.core.replay.direct_model import direct_model, slip_columns
+from robotid_ros.core.replay.simulation import direct_model, slip_columns
 
 from ..conftest import motion, URDF
 

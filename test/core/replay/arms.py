@@ -6,8 +6,7 @@ import numpy as np
 import pinocchio
 
 from robotid_ros.core.replay.control_laws import ControlLaw
-from robotid_ros.core.replay.direct_model import DirectModel
-from robotid_ros.core.replay.simulation import RK4, runge_kutta
+from robotid_ros.core.replay.simulation import DirectModel, RK4, runge_kutta
 
 
 def block(mass=2.0, friction=0.0, viscous=0.0):
@@ -44,7 +43,8 @@ def arm(friction=(0.8, 0.4), viscous=(0.3, 0.1), gravity=9.81, **fields):
 
 def stepper(direct, h, tableau=RK4):
     """Return a step from q, q̇ and τ to q and q̇ at its end, q̈ and friction signs at its start."""
-    step, n = runge_kutta(direct, h, tableau=tableau), direct.model.nv
+    n = direct.model.nv
+    step = runge_kutta(direct, h, np.zeros((n, 2 * n)), tableau)
 
     def apart(q, dq, tau):
         after, ddq, slip_sign = step(np.concatenate([q, dq]), tau)

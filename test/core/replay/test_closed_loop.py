@@ -6,8 +6,7 @@ import pytest
 
 from robotid_ros.core.excitation.trajectory import Motion
 from robotid_ros.core.replay.control_laws import RecordedTorque
-from robotid_ros.core.replay.direct_model import DirectModel
-from robotid_ros.core.replay.simulation import runge_kutta, simulate, smallest_eigenvalue
+from robotid_ros.core.replay.simulation import DirectModel, simulate, smallest_eigenvalue
 from robotid_ros.exceptions import DivergenceError
 
 from .arms import arm, stepper
@@ -33,7 +32,7 @@ def run_of(direct, torque, q, dq, **settings):
 def test_each_update_is_so_many_steps_of_the_integrator():
     direct, rng = arm(friction=(0.0, 0.0)), np.random.default_rng(0)
     torque, q, dq = rng.normal(size=(3, 20, 2))
-    run = run_of(direct, torque, q, dq, integrator=runge_kutta, step=0.005, restart=8)
+    run = run_of(direct, torque, q, dq, step=0.005, restart=8)
     advance = stepper(direct, 0.005)
     for k in range(20):
         if k % 8 == 0:

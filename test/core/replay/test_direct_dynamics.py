@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from robotid_ros.core.replay import direct_model as direct_dynamics
-from robotid_ros.core.replay.direct_model import mean_sign, mean_signs
+from robotid_ros.core.replay import simulation as direct_dynamics
+from robotid_ros.core.replay.simulation import mean_sign, mean_signs
 
 H = 0.02
 # Speeds, accelerations and decelerations by friction, none of them and equal ones among them.

@@ -9,8 +9,7 @@ from robotid_ros.core.model.dynamics import inverse_dynamics, regressor
 from robotid_ros.core.model.robot_builder import build_robot
 from robotid_ros.core.model.settings import CoupledMotorSettings, RobotSettings
 from robotid_ros.core.replay.control_laws import JointTrajectoryEffort
-from robotid_ros.core.replay.direct_model import direct_model, slip_columns
-from robotid_ros.core.replay.simulation import simulate
+from robotid_ros.core.replay.simulation import direct_model, simulate, slip_columns
 
 from .arms import parameters, planar_urdf
 
@@ -44,12 +43,11 @@ def test_accelerations_are_those_of_the_model(friction, coupled, joints):
     robot = robot_of(friction, coupled, joints)
     chi = parameters(robot, 3)
     direct = direct_model(robot, chi)
-    accelerate = direct.acceleration_function()
     rng = np.random.default_rng(5)
     for _ in range(5):
         q, dq, tau = rng.normal(size=(3, 2))
         dry = direct.slip_directions.T @ (direct.coulomb * np.sign(direct.slip_directions @ dq))
-        ours = accelerate(q, dq, tau - direct.offset - dry)
+        ours = direct.acceleration(q, dq, tau - direct.offset - dry)
         np.testing.assert_allclose(ours, forward_dynamics(robot, chi, q, dq, tau), rtol=1e-9)
         np.testing.assert_allclose(direct.inverse_dynamics(q, dq, ours), tau, atol=1e-9)
 

@@ -11,9 +11,8 @@ from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.replay.control_laws import JointTrajectoryEffort
 from robotid_ros.core.replay.didim import didim, gain_scale_of
-from robotid_ros.core.replay.direct_model import direct_model
-from robotid_ros.core.replay.replay_problem import initial_parameters, ReplayProblem, Torque
-from robotid_ros.core.replay.simulation import simulate
+from robotid_ros.core.replay.replay_problem import ReplayProblem, Torque
+from robotid_ros.core.replay.simulation import direct_model, simulate
 from robotid_ros.exceptions import DivergenceError
 
 from .arms import parameters, planar_urdf
@@ -38,7 +37,7 @@ def test_a_start_far_from_the_robot_takes_scaled_gains_and_the_fits_take_the_rob
     # M(q) is 1 at the regular start and some hundred times as much in truth: the robot's gains
     # would let a sampled loop with that start swing up.
     replay, true = case_of('initial', size=100.0)
-    found = didim(replay, initial_parameters(replay, 'regular'))
+    found = didim(replay, replay.initial_parameters('regular'))
     np.testing.assert_allclose(found.estimate.value, true, rtol=1e-5, atol=1e-5)
     first, *others = (record.gain_scale for record in found.history.iterations)
     np.testing.assert_allclose(first, 1.0 / replay.a_priori_inertia)
@@ -46,12 +45,12 @@ def test_a_start_far_from_the_robot_takes_scaled_gains_and_the_fits_take_the_rob
         np.testing.assert_array_equal(scale, 1.0)
     alone, _ = case_of('never', size=100.0)
     with pytest.raises(DivergenceError, match='DIDIM cannot start'):
-        didim(alone, initial_parameters(alone, 'regular'))
+        didim(alone, alone.initial_parameters('regular'))
 
 
 def test_inertias_too_small_to_scale_by_leave_the_robots_gains():
     replay, true = case_of('initial', inertia_share=0.02)
-    found = didim(replay, initial_parameters(replay, 'regular'))
+    found = didim(replay, replay.initial_parameters('regular'))
     np.testing.assert_array_equal(found.history.iterations[0].gain_scale, 1.0)
     np.testing.assert_allclose(found.estimate.value, true, atol=1e-6)
 
@@ -68,7 +67,7 @@ def test_scaled_loops_keep_natural_frequency_and_damping(update):
 
 def test_the_papers_update_is_right_where_the_a_priori_inertias_are():
     replay, true = case_of('every_iteration')
-    found = didim(replay, initial_parameters(replay, 'regular'))
+    found = didim(replay, replay.initial_parameters('regular'))
     np.testing.assert_allclose(found.estimate.value, true, atol=1e-5)
     assert not np.allclose(found.history.iterations[0].gain_scale, 1.0)
 
@@ -78,7 +77,7 @@ def test_wrong_a_priori_inertias_bias_the_papers_update_alone():
     errors = {}
     for update in ('initial', 'every_iteration'):
         replay, true = case_of(update, inertia_share=0.6, settings=settings)
-        found = didim(replay, initial_parameters(replay, 'prior'))
+        found = didim(replay, replay.initial_parameters('prior'))
         errors[update] = np.abs(found.estimate.value - true).max() / np.abs(true).max()
         tuned = replay.a_priori_inertia if update == 'every_iteration' else None
         inertia = found.history.iterations[-1].inertia if tuned is None else tuned

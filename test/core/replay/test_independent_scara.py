@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.replay.didim import didim
-from robotid_ros.core.replay.replay_problem import initial_parameters
 
 BENCHMARKS = str(Path(__file__).resolve().parents[3] / 'benchmarks' / 'studies')
 SECONDS, SEED, DECIMATION = 16.0, 3, 4
@@ -26,7 +25,7 @@ def study():
     data = scara_plant.experiment(SECONDS, SEED, scara_plant.QUICK)
     case = scara.problem(data, DECIMATION)
     estimates = {
-        'didim': didim(case, initial_parameters(case, 'regular')).estimate,
+        'didim': didim(case, case.initial_parameters('regular')).estimate,
         'idim': scara.idim(case, data, 20.0),
     }
     return scara_tables, estimates

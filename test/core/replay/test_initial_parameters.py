@@ -12,16 +12,8 @@ from robotid_ros.core.model.dynamics import inverse_dynamics
 from robotid_ros.core.model.robot_builder import build_robot
 from robotid_ros.core.model.settings import RobotSettings
 from robotid_ros.core.replay.control_laws import JointTrajectoryEffort
-from robotid_ros.core.replay.direct_model import direct_model
-from robotid_ros.core.replay.replay_problem import (
-    estimate_a_priori_inertia,
-    initial_parameters,
-    minimum_damped_inertia,
-    prior_parameters,
-    ReplayProblem,
-    Torque,
-)
-from robotid_ros.core.replay.simulation import mass_matrices
+from robotid_ros.core.replay.replay_problem import ReplayProblem, Torque
+from robotid_ros.core.replay.simulation import direct_model, mass_matrices
 
 from .arms import planar_urdf
 
@@ -49,7 +41,7 @@ def test_regular_links_have_one_inertia_each(kind):
     cases = [('regular_zz', True), ('regular', False), ('regular', True)]
     for start, rotors in cases:
         replay = replay_of(urdf, rotor_inertia=rotors)
-        chi = initial_parameters(replay, start)
+        chi = replay.initial_parameters(start)
         mass = mass_matrices(direct_model(replay.robot, chi), replay.desired.q)
         expected = np.eye(2) if (start, rotors) == cases[-1] else [[2.0, 1.0], [1.0, 1.0]]
         np.testing.assert_allclose(mass, np.broadcast_to(expected, mass.shape), atol=1e-7)
@@ -57,7 +49,7 @@ def test_regular_links_have_one_inertia_each(kind):
 
 def test_the_prior_is_where_it_was_asked_for():
     replay = replay_of()
-    np.testing.assert_array_equal(initial_parameters(replay, 'prior'), prior_parameters(replay))
+    np.testing.assert_array_equal(replay.initial_parameters('prior'), replay.prior_parameters())
 
 
 @pytest.mark.parametrize('keep', [1, 5])
@@ -73,23 +65,19 @@ def test_a_priori_inertias_are_those_of_the_torque(keep):
         tau += ddq * np.cos(2.0 * np.pi / keep * np.arange(ROWS)[:, None])
     replay = dataclasses.replace(replay, torque=replay.torque._replace(tau=tau))
     expected = share * replay.inertia(rigid) + own
-    np.testing.assert_allclose(
-        estimate_a_priori_inertia(replay), expected, rtol=1e-6 if keep == 1 else 0.02
-    )
+    np.testing.assert_allclose(replay.tuned_inertia, expected, rtol=1e-6 if keep == 1 else 0.02)
     known = dataclasses.replace(replay, a_priori_inertia=np.array([7.0, 8.0]))
-    np.testing.assert_array_equal(estimate_a_priori_inertia(known), [7.0, 8.0])
+    np.testing.assert_array_equal(known.tuned_inertia, [7.0, 8.0])
 
 
 def test_without_a_torque_the_least_inertias_of_damped_loops_are_taken():
     replay = replay_of()
-    np.testing.assert_array_equal(
-        estimate_a_priori_inertia(replay), minimum_damped_inertia(replay)
-    )
+    np.testing.assert_array_equal(replay.tuned_inertia, replay.minimum_damped_inertia())
 
 
 def test_damping_takes_half_of_the_velocity_in_an_update():
     """J q̇ − d q̇ h is half of J q̇, where there is hardly any stiffness."""
     damping = np.array([30.0, 4.0])
     law = JointTrajectoryEffort(RATE, np.full(2, 1e-3), 0.0, damping)
-    inertia = minimum_damped_inertia(replay_of(law=law))
+    inertia = replay_of(law=law).minimum_damped_inertia()
     np.testing.assert_allclose(inertia - damping / RATE, 0.5 * inertia)

@@ -10,7 +10,7 @@ from robotid_ros.core.identification_settings import IdentificationSettings, Rep
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.replay.didim import didim
-from robotid_ros.core.replay.replay_problem import make_open_loop_problem, prior_distribution
+from robotid_ros.core.replay.replay_problem import make_open_loop_problem
 from robotid_ros.core.replay.simulated_observation import linearise
 from robotid_ros.core.signals.recording import Samples
 from robotid_ros.exceptions import ControllerError
@@ -36,8 +36,7 @@ def problem(method, noise=0.0, settings=TIGHT):
         open_loop = make_open_loop_problem(samples, replay.robot, replay.base, given)
         held = dataclasses.replace(open_loop.law, torque=tau)
         replay = dataclasses.replace(open_loop, law=held)
-    replay = dataclasses.replace(replay, method=method, measured=Motion(q, dq, ddq))
-    return dataclasses.replace(replay, prior=prior_distribution(replay)), true
+    return dataclasses.replace(replay, method=method, measured=Motion(q, dq, ddq)), true
 
 
 @pytest.mark.parametrize(('method', 'steps'), [('clie', 2), ('cloe', 2), ('oe', 3)])

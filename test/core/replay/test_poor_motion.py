@@ -15,21 +15,10 @@ from robotid_ros.core.parameters.standard import physically_consistent_links
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.replay import didim as didim_module
 from robotid_ros.core.replay.control_laws import JointTrajectoryEffort
-from robotid_ros.core.replay.didim import didim, first_iterate, next_iterate
-from robotid_ros.core.replay.direct_model import direct_model
-from robotid_ros.core.replay.replay_problem import (
-    consistent_fit,
-    estimate_a_priori_inertia,
-    initial_parameters,
-    MAX_DAMPING_PER_UPDATE,
-    minimum_damped_inertia,
-    prior_distribution,
-    prior_parameters,
-    ReplayProblem,
-    Torque,
-)
+from robotid_ros.core.replay.didim import didim, next_iterate, start_candidates
+from robotid_ros.core.replay.replay_problem import MAX_DAMPING_PER_UPDATE, ReplayProblem, Torque
 from robotid_ros.core.replay.simulated_observation import CREEPING, observe_simulation
-from robotid_ros.core.replay.simulation import mass_matrices, simulate
+from robotid_ros.core.replay.simulation import direct_model, mass_matrices, simulate
 from robotid_ros.exceptions import DivergenceError
 
 from .arms import parameters, planar_urdf
@@ -74,7 +63,7 @@ def case():
 
 @pytest.fixture(scope='module', params=['regular', 'prior'])
 def found(case, request):
-    return didim(case[0], initial_parameters(case[0], request.param))
+    return didim(case[0], case[0].initial_parameters(request.param))
 
 
 def test_every_start_ends_near_the_truth(case, found):
@@ -85,7 +74,7 @@ def test_every_start_ends_near_the_truth(case, found):
 
 
 def test_what_the_slow_joint_does_not_tell_stays_near_its_prior_and_is_named(case, found):
-    estimate, prior = found.estimate, prior_distribution(case[0])
+    estimate, prior = found.estimate, case[0].prior
     assert {estimate.names[k][-1] for k in estimate.from_prior} == {'3'}
     (said,) = select(found.history.findings, 'near_description')
     for k in estimate.from_prior:
@@ -108,9 +97,7 @@ def test_a_thin_rod_may_have_its_centre_off_its_axis_as_any_link(case):
             scatter[1, 1] + scatter[2, 2], 0.0, 0.0, scatter[0, 0] + scatter[2, 2], 0.0,
             scatter[0, 0] + scatter[1, 1], 0.5 * mass * length, 0.0, 0.0, mass,
         ]  # fmt: skip
-        found = prior_distribution(
-            dataclasses.replace(replay, robot=dataclasses.replace(robot, prior=chi))
-        )
+        found = dataclasses.replace(replay, robot=dataclasses.replace(robot, prior=chi)).prior
         k = replay.base.names.index('MY3')
         return found.mean[k], float(np.sqrt(found.covariance[k, k]))
 
@@ -126,7 +113,7 @@ def test_friction_is_no_more_certain_than_the_description_says_it_is_large(case)
     prior = replay.robot.prior.copy()
     prior[replay.robot.column('Fc3')] = 500.0
     robot = dataclasses.replace(replay.robot, prior=prior)
-    found = prior_distribution(dataclasses.replace(replay, robot=robot))
+    found = dataclasses.replace(replay, robot=robot).prior
     k = replay.base.names.index('Fc3')
     assert found.mean[k] == 500.0
     assert np.sqrt(found.covariance[k, k]) >= 500.0 * (1.0 - 1e-9)
@@ -134,13 +121,9 @@ def test_friction_is_no_more_certain_than_the_description_says_it_is_large(case)
 
 def test_friction_that_holds_a_joint_is_as_uncertain_as_it_is_far_from_the_prior(case):
     replay, _ = case
-    inertia = estimate_a_priori_inertia(replay)
-    replay = dataclasses.replace(
-        replay, prior=prior_distribution(replay), a_priori_inertia=inertia
-    )
     chi = parameters(replay.robot, 4)
     chi[replay.robot.column('Fc3')] = 300.0
-    estimate = first_iterate(replay, chi)[0].estimate
+    estimate = next_iterate(replay, start_candidates(replay, chi), [])[0].estimate
     k = estimate.names.index('Fc3')
     assert estimate.value[k] == pytest.approx(300.0)
     assert estimate.sigma[k] > 300.0 - replay.prior.mean[k]
@@ -151,8 +134,7 @@ def test_simulations_compare_by_all_rows_also_those_in_which_friction_holds_a_jo
     replay, _ = case
     chi = parameters(replay.robot, 4)
     chi[replay.robot.column('Fc3')] = 300.0
-    replay = dataclasses.replace(replay, prior=prior_distribution(replay))
-    iterate, system = first_iterate(replay, chi)
+    iterate, system = next_iterate(replay, start_candidates(replay, chi), [])
     assert system.equations[2] == 0
     measured, simulated = system.Y, system.predict(replay.base.of(chi))
     left = np.linalg.norm(measured - simulated, axis=1) / np.linalg.norm(measured, axis=1)
@@ -186,8 +168,8 @@ def test_rows_in_which_a_joint_creeps_are_left_out(case):
 def test_the_prior_can_be_simulated_at_the_robots_gains(case):
     replay, _ = case
     stiff = dataclasses.replace(replay, law=JointTrajectoryEffort(RATE, 9.0 * P, 0.0, 5.0 * D))
-    least, plain = minimum_damped_inertia(stiff), replay.robot.prior
-    chi = prior_parameters(stiff)
+    least, plain = stiff.minimum_damped_inertia(), replay.robot.prior
+    chi = stiff.prior_parameters()
     mass = mass_matrices(direct_model(replay.robot, chi), replay.desired.q)
     values = np.linalg.eigvalsh(mass / np.sqrt(np.outer(least, least)))
     np.testing.assert_allclose(values.min(), 1.0, rtol=1e-6)
@@ -202,27 +184,26 @@ def test_the_prior_can_be_simulated_at_the_robots_gains(case):
 def test_a_loop_without_damping_is_slower_than_its_updates(case):
     """The mass on its spring goes through so many radians in an update, and no more."""
     stiff = dataclasses.replace(case[0], law=JointTrajectoryEffort(RATE, 9.0 * P, 0.0, 0.0 * D))
-    frequency = np.sqrt(9.0 * P / minimum_damped_inertia(stiff))
+    frequency = np.sqrt(9.0 * P / stiff.minimum_damped_inertia())
     np.testing.assert_allclose(frequency / RATE, MAX_DAMPING_PER_UPDATE)
 
 
 def test_a_fit_that_no_body_has_is_replaced_by_the_nearest_bodies(case):
     replay, _ = case
-    replay = dataclasses.replace(replay, prior=prior_distribution(replay))
     run = replay.simulate(parameters(replay.robot, 4), np.ones(3))
     system = observe_simulation(replay, run)
     system = dataclasses.replace(system, Y=-system.Y)
     estimate = fit(system, 'wls')
     with pytest.raises(DivergenceError, match='not positive definite'):
         replay.inertia(replay.standard_parameters(estimate.value))
-    chi = consistent_fit(replay, system, estimate)
+    chi = replay.consistent_fit(system, estimate)
     assert physically_consistent_links(chi, replay.robot.first_columns).all()
     assert replay.inertia(chi).min() > 0.0
 
 
 def test_a_result_that_has_not_converged_is_the_last_simulation_with_a_warning(case):
     replay = dataclasses.replace(case[0], settings=dataclasses.replace(SETTINGS, iterations=2))
-    found = didim(replay, initial_parameters(replay, 'prior'))
+    found = didim(replay, replay.initial_parameters('prior'))
     last = found.history.iterations[-1]
     np.testing.assert_array_equal(found.estimate.value, last.value)
     assert select(found.history.findings[:1], 'not_converged')
@@ -232,13 +213,13 @@ def test_a_result_that_has_not_converged_is_the_last_simulation_with_a_warning(c
 
 
 def test_a_fit_within_its_noise_that_cannot_be_simulated_leaves_what_could_be(case, monkeypatch):
-    def step(*arguments, strict=False):
-        if strict:
+    def step(replay, candidates, iterates):
+        if isinstance(candidates, list) and iterates:  # the last simulation, of the result
             raise DivergenceError('no robot has this fit', 1)
-        return next_iterate(*arguments)
+        return next_iterate(replay, candidates, iterates)
 
     monkeypatch.setattr(didim_module, 'next_iterate', step)
-    found = didim(case[0], initial_parameters(case[0], 'prior'))
+    found = didim(case[0], case[0].initial_parameters('prior'))
     last = found.history.iterations[-1]
     np.testing.assert_array_equal(found.estimate.value, last.value)
     assert not select(found.history.findings, 'not_converged')

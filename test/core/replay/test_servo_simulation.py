@@ -5,9 +5,9 @@ import pytest
 import servo_plant
 
 from robotid_ros.core.replay.commanded import _servo_arm, commanded_log, KnownMass, make_windows
-from robotid_ros.core.replay.direct_model import mean_sign
 from robotid_ros.core.replay.servo_fit import ServoProblem
 from robotid_ros.core.replay.servo_simulation import batch_mean_sign, simulate_servos, Windows
+from robotid_ros.core.replay.simulation import mean_sign
 
 TRUTH = {
     'shoulder': {'stiffness': 18.0, 'damping': 0.6, 'armature': 0.028, 'Fc': 0.05},

@@ -86,7 +86,7 @@ def test_rows_that_friction_holds_all_around_are_left_out(decimation):
     signs = np.column_stack([np.roll(column, k) for k, column in enumerate(signs.T)])
     q, ddq, tau = np.zeros((3, count, 2))
     dq = np.where(np.abs(signs) < 1.0, 0.0, signs)
-    system = observe_simulation(replay, Simulation(RATE, q, dq, ddq, tau, signs))
+    system = observe_simulation(replay, Simulation(q, dq, ddq, tau, signs))
     reach = 2 * decimation
     np.testing.assert_allclose(np.diff(system.time), reach / RATE)
     rows = np.rint(system.time * RATE).astype(int)

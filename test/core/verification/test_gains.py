@@ -12,7 +12,7 @@ from robotid_ros.core.findings import finding
 from robotid_ros.core.identification_settings import GainProposalSettings
 from robotid_ros.core.model import inverse_dynamics, mass_matrix, Robot
 from robotid_ros.core.replay.control_laws import JointTrajectoryEffort
-from robotid_ros.core.replay.direct_model import direct_model
+from robotid_ros.core.replay.simulation import direct_model
 from robotid_ros.core.verification import gains as module
 from robotid_ros.core.verification.gains import (
     GAIN_MARGIN,
