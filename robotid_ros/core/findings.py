@@ -394,9 +394,6 @@ F430 spring_not_shown: The torque of {joint} explains {explained:.0%} of its def
   {deflection:.1e} rad, {parameter} = {stiffness:.3g} MEANS These data show no spring DO Take the
   joint out of robot.elastic.joints or improve its encoders WHY A stiffness from a deflection that
   is noise means nothing.
-F432 second_encoder: {encoder} follows {joint} but deviates by up to {deflection:.2g} rad, in step
-  with its effort (correlation {correlation:.2f}) MEANS {joint} is elastic DO Add it to
-  robot.elastic.joints WHY Two encoders of a joint show its spring.
 F433 time_scale error: Gravity and inertia of the same bodies do not fit each other: either the
   stamps are {length:.3g} times as far apart as the samples were, or {share:.0%} of gravity acts DO
   Correct the unit or the rate of the times (of a table, --rate {rate:.4g}). If they are right, see

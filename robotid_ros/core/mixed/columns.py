@@ -4,14 +4,12 @@ from collections.abc import Sequence
 import dataclasses
 
 import numpy as np
-import numpy.typing as npt
 
-from ..arrays import Array
-from ..model.dynamics import inverse_dynamics
+from ..arrays import Array, Mask
 from ..model.friction import FRICTION_TERMS, FrictionTerm, make_terms
 from ..model.robot import BaseParameters, Robot
 from ..regression.model_error import EFFECTS
-from ..regression.observation_system import decimate, observe, Observed, Rows, with_rows
+from ..regression.observation_system import decimate, observe, Observed, read_only, Rows, with_rows
 from ..signals.filters import lowpass, power_edge
 from ..signals.preparation import CUTOFF_FACTOR, MIN_CUTOFF, prepare
 from ..signals.recording import Recording, SignalSettings
@@ -36,12 +34,6 @@ Scales = Sequence[tuple[FrictionTerm, ...]]
 Part = Observed[Rows]  # of one motion
 
 
-def links_load(part: Part, robot: Robot, chi: Array) -> Array:
-    """Return the load (N, n) of the joints at each sample, by links of parameters χ (p,)."""
-    samples = part.samples
-    return inverse_dynamics(robot, robot.of_links(chi), samples.q, samples.dq, samples.ddq)
-
-
 def scaled_terms(parts: Sequence[Part], loads: Sequence[Array], robot: Robot) -> Scales:
     """Return the terms of each joint, scaled and clamped by its motion and its load (N, n)."""
     q, dq = (np.concatenate([getattr(p.samples, k) for p in parts]) for k in ('q', 'dq'))
@@ -62,40 +54,45 @@ def scaled_terms(parts: Sequence[Part], loads: Sequence[Array], robot: Robot) ->
     return [make_terms(tuple(KINDS), constants) for constants in each]
 
 
-def joints_with_friction(parts: Sequence[Part], robot: Robot) -> npt.NDArray[np.bool_]:
+def joints_with_friction(parts: Sequence[Part], robot: Robot) -> Mask:
     """Return which joints (n,) have open friction and moved both ways enough."""
     dq = np.concatenate([np.where(p.samples.moving, p.samples.dq, 0.0) for p in parts])
     fewer = np.minimum(np.mean(dq > 0.0, axis=0), np.mean(dq < 0.0, axis=0))
     return np.array(robot.open_friction) & (fewer >= BOTH_WAYS)
 
 
-def observe_kinds(
-    part: Part, has_friction: npt.NDArray[np.bool_], scales: Scales, load: Array
-) -> Array:
-    """Return the columns of all kinds (n, N, d) through W's filter; zero without friction (n,)."""
-    samples, result = part.samples, []
-    for j, terms in enumerate(scales):
-        motion = samples.q[:, j], samples.dq[:, j], load[:, j], True
-        values = np.array([column for term in terms for column in term.columns(*motion)])
-        result.append(decimate(values, samples.decimation).T * has_friction[j])
-    return np.stack(result)
+def with_kinds(
+    parts: Sequence[Part], loads: Sequence[Array], scales: Scales, has_friction: Mask
+) -> list[Part]:
+    """Return parts with the columns of all kinds, through W's filter; zero without friction."""
+    result = []
+    for part, load in zip(parts, loads, strict=True):
+        samples, D = part.samples, []
+        for j, terms in enumerate(scales):
+            motion = samples.q[:, j], samples.dq[:, j], load[:, j], True
+            values = np.array([column for term in terms for column in term.columns(*motion)])
+            D.append(decimate(values, samples.decimation).T * has_friction[j])
+        system = dataclasses.replace(part.system, D=read_only(np.stack(D)))
+        result.append(dataclasses.replace(part, system=system))
+    return result
 
 
-def column_scale(parts: Sequence[Part], columns: Sequence[Array], scales: Scales) -> Array:
+def column_scale(parts: Sequence[Part], scales: Scales) -> Array:
     """Return the size (n, d) of columns of variance one: their rms, or a share of their nature."""
     squares, count = 0.0, 0
-    for part, D in zip(parts, columns, strict=True):
-        valid = part.system.valid
-        squares = squares + np.sum((valid[:, :, None] * D) ** 2, axis=1)
-        count = count + valid.sum(axis=1)[:, None]
-    natural = [[_amplitude(t) for t in terms for _ in t.kind.symbols] for terms in scales]
+    for system in (part.system for part in parts):
+        assert system.D is not None
+        squares = squares + np.sum((system.valid[:, :, None] * system.D) ** 2, axis=1)
+        count = count + system.valid.sum(axis=1)[:, None]
+
+    def amplitude(term: FrictionTerm) -> float:
+        if not term.kind.of_position:
+            return term.kind.amplitude
+        constants = term.constants
+        return max(0.5 * (constants['position_high'] - constants['position_low']), TINY)
+
+    natural = [[amplitude(t) for t in terms for _ in t.kind.symbols] for terms in scales]
     return np.maximum(np.sqrt(squares / np.maximum(count, 1)), LEAST_SIZE * np.array(natural))
-
-
-def _amplitude(term: FrictionTerm) -> float:
-    if not term.kind.of_position:
-        return term.kind.amplitude
-    return max(0.5 * (term.constants['position_high'] - term.constants['position_low']), TINY)
 
 
 # Rows of a recording at least, where it has so many: a few hundred alias the torques' noise.

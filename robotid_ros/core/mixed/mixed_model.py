@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 import dataclasses
 
 import numpy as np
-import numpy.typing as npt
 
 from ..arrays import Array, Mask
+from ..model.dynamics import inverse_dynamics
 from ..model.friction import FRICTION_TERMS, PLAIN_SYMBOLS, SHRUNK
 from ..model.robot import BaseParameters, INERTIAL, Robot
 from ..model.robot_builder import with_friction
 from ..parameters.standard import basic_solution
 from ..regression.least_squares import Penalty, scaled_least_squares
-from ..regression.observation_system import folds, System
+from ..regression.observation_system import folds, joined, System
 from ..signals.recording import SignalSettings
 from .columns import (
     column_scale,
@@ -22,13 +22,12 @@ from .columns import (
     joints_with_friction,
     KIND,
     KINDS,
-    links_load,
-    observe_kinds,
     Part,
     scaled_terms,
     SHARE,
     TIMES,
     TINY,
+    with_kinds,
     WORTH,
 )
 from .variances import (
@@ -70,16 +69,9 @@ class MixedModel:
     plain: Robot  # without them
     base: BaseParameters  # of that
     shrinkage: Shrinkage  # how much each kind may explain
-    # {parameter: pull of one row to zero} of friction and of what is shrunk.
-    precision: Mapping[str, float]
-    spread: Mapping[str, float]  # {parameter: variance} of friction, before the data
-    pull: Array  # (b, b) of one row, of the base parameters to the description's bodies
-    mean: Array  # (b,) those of the bodies
-    doubt: float  # least variance of what is pulled, of one row
-    size: Mapping[str, float]  # {parameter: mean weighted square of its column}
-    # {parameter: its column (k,)} of a factor of the rows at instants, weighted, over the number
-    # of rows; that of the torques is called ''.
-    instants: Mapping[str, Array]
+    # Of one row, of all parameters that there may be: the base's, and each kind's at each joint.
+    penalty: Penalty
+    names: tuple[str, ...]
     rest_misleads: bool = False  # whether rows at rest bias it, see `_rest_misleads`
     signals: SignalSettings | None = None  # the filters and rows that were chosen with it, or None
 
@@ -95,30 +87,8 @@ class MixedModel:
 
     def attach(self, system: System) -> System:
         """Return a system of the robot with the penalties for its number of rows."""
-        symbols = {p.name: p.symbol for p in self.robot.parameters}
-        own = [symbols[name.removesuffix('R')] for name in system.names]
-        kind = {
-            symbol: k for k, each in enumerate(KINDS) for symbol in FRICTION_TERMS[each].symbols
-        }
-        precision, spread, size = (
-            np.array([values.get(name, 0.0) for name in system.names])
-            for values in (self.precision, self.spread, self.size)
-        )
-        rows = float(system.equations.sum())
-        values, vectors = np.linalg.eigh(self.pull)
-        used = values > ROUNDING * max(values[-1], 0.0)
-        root = (vectors[:, used] * np.sqrt(rows * values[used])).T
-        bodies = np.zeros((len(root), len(own)))
-        bodies[:, [system.names.index(name) for name in self.base.names]] = root
-        nothing = np.zeros_like(self.instants[''])
-        used = [self.instants.get(name, nothing) for name in (*system.names, '')]
-        penalty = Penalty(
-            np.sqrt(self.shrinkage.weights), rows * precision, spread, rows * size,
-            np.array([symbol in SHRUNK for symbol in own]),
-            np.array([kind.get(symbol, -1) for symbol in own]), bodies, root @ self.mean,
-            rows * self.doubt,
-            np.sqrt(rows) * np.column_stack(used),
-        )  # fmt: skip
+        place = [self.names.index(name) for name in system.names]
+        penalty = self.penalty.of(place, float(system.equations.sum()))
         return dataclasses.replace(system, penalty=penalty)
 
 
@@ -129,15 +99,11 @@ def plain_errors_on(judged: Sequence[Part]) -> Callable[[Sequence[Part]], Array]
     Empty where a short log has other folds in the one than in the other.
     """
     length, weights, _ = _scales(judged)
-
-    def grams(parts: Sequence[Part]) -> Grams:
-        none = [np.zeros((*part.system.Y.shape, 0)) for part in parts]
-        return _grams(parts, none).over(np.append(length, 1.0))
-
-    test = grams(judged)
+    size = np.append(length, 1.0)
+    test = _grams(judged, _folds(judged)).over(size)
 
     def errors(parts: Sequence[Part]) -> Array:
-        train = test if parts is judged else grams(parts)
+        train = test if parts is judged else _grams(parts, _folds(parts)).over(size)
         if len(train.folds) != len(test.folds):
             return np.zeros(0)
         return total(_plain_errors(train, test, weights, len(length)))
@@ -183,81 +149,82 @@ def choose(
 
     """
     length, weights, plain = _scales(parts)
+    b, divided = base.rank, _folds(parts)
     links = np.array([robot.parameters[k].symbol in (*INERTIAL, 'Ia') for k in base.columns])
     rigid = basic_solution(base, np.where(links, plain, 0.0))
-    loads, of_links = [links_load(p, robot, rigid) for p in parts], base.of(robot.of_links(rigid))
-    others = [part.system.predict(of_links).T for part in instants]
+    bodies, samples = robot.of_links(rigid), [part.samples for part in parts]
+    loads = [inverse_dynamics(robot, bodies, s.q, s.dq, s.ddq) for s in samples]
     scales = scaled_terms(parts, loads, robot)
     moved = joints_with_friction(parts, robot)
-    kinds = [observe_kinds(p, moved, scales, own) for p, own in zip(parts, loads, strict=True)]
-    size = column_scale(parts, kinds, scales)
+    parts = with_kinds(parts, loads, scales, moved)
+    others = [part.system.predict(base.of(bodies)).T for part in instants]
+    nearest = _folds_of_instants(parts, instants, divided)
+    instants = with_kinds(instants, others, scales, moved)
+    size = column_scale(parts, scales)
     sizes = np.array([[*length, *own, 1.0] for own in size])  # (n, c)
-    grams = _grams(parts, kinds).over(sizes)
-    unfiltered = [
-        observe_kinds(p, moved, scales, own) for p, own in zip(instants, others, strict=True)
-    ]
-    at_instants = _grams_of_instants(parts, instants, unfiltered).over(sizes)
+    grams = _grams(parts, divided).over(sizes)
+    at_instants = _grams(instants, nearest).over(sizes)
     # Of an exact model, unfiltered rows leave only what filters do, and filtered rows only noise.
     # Noise has no covariance from one row to the next, so that `lagged` removes it.
-    lagged: Array = _lagged_products(parts, kinds) / (sizes[:, :, None] * sizes[:, None])
+    lagged: Array = _lagged_products(parts) / (sizes[:, :, None] * sizes[:, None])
     judged = (grams, grams.total), (grams, lagged), (at_instants, at_instants.total)
-    left, without_noise, left_at_instants = (
-        _left_by_all(*each, weights, base.rank) for each in judged
-    )
+    left, without_noise, left_at_instants = (_left_by_all(*each, weights, b) for each in judged)
     shares = SHARE * np.maximum(without_noise, 0.0) / np.maximum(left_at_instants, 1e-300)
     if np.median(left / np.maximum(grams.total[:, -1, -1], 1e-300)) > 1.0:
         shares *= 0.0  # most joints are left with more than their efforts: a unit is wrong
-    at_instants = _weighted(grams, at_instants, shares, weights, base.rank)
-    bodies = base.of(robot.prior) if robot.prior[robot.first_columns + 9].any() else None
+    at_instants = _weighted(grams, at_instants, shares, weights, b)
+    described = bool(robot.prior[robot.first_columns + 9].any())
+    mean = base.of(robot.prior) if described else np.zeros(b)
     metric = _body_metric(robot, base, links) / np.outer(length, length)
-    mean = None if bodies is None else bodies * length
-    effort = _efforts(parts)
+    tau = np.concatenate([each.tau for each in samples])
+    effort = np.sqrt(np.mean(tau**2, axis=0))
+    effort = FRICTION * np.maximum(effort, LEAST_EFFORT * effort.max())
     spread, ridge = _friction(parts, robot, base, effort, weights)
     ridge /= grams.count
     least = 1.0 / np.maximum((weights * effort) ** 2, TINY) / grams.count
-    prior = base.rank, weights, mean, metric, ridge / length**2, least
-    choice = Choice(grams, at_instants, *prior)
+    prior = (mean * length if described else None), metric, ridge / length**2, least
+    choice = Choice(grams, at_instants, b, weights, *prior)
     found, misled = choice.run(), False
     if moving is not None:
-        rows = _grams(parts, kinds, moving).over(sizes)
+        rows = _grams(parts, divided, moving).over(sizes)
         nothing = Grams(0.0 * rows.total, 0.0 * rows.folds, rows.count)
-        misled = _rest_misleads(choice, found, grams, Choice(rows, nothing, *prior))
-    pull = found.pull * choice.metric * np.outer(length, length)
-    mean = np.zeros(base.rank) if bodies is None else bodies
-    friction, precision = [], dict(zip(base.names, ridge.tolist(), strict=True))
-    for j, terms in enumerate(scales):
-        opened = np.flatnonzero(found.used[j] & moved[j])
-        friction.append((*robot.friction[j], *(terms[k] for k in opened)))
-        for k in opened:
-            for symbol, own in zip(terms[k].kind.symbols, size[j][KIND == k], strict=True):
-                precision[f'{symbol}{j + 1}'] = weights[j] * (found.penalty[k] + least[j]) * own**2
-    names = [
-        *base.names,
-        *(f'{s}{j + 1}' for j, own in enumerate(scales) for t in own for s in t.kind.symbols),
+        misled = _rest_misleads(choice, found, grams, Choice(rows, nothing, b, weights, *prior))
+    # All of the penalties for one row, of the columns as they are.
+    values, vectors = np.linalg.eigh(found.pull * choice.metric * np.outer(length, length))
+    used = values > ROUNDING * max(values[-1], 0.0)
+    pull = (vectors[:, used] * np.sqrt(values[used])).T
+    doubt = 0.0
+    if described:
+        doubt = DOUBT**2 * found.pull * float(np.trace(choice.metric) / np.trace(metric))
+    of_kinds = (weights[:, None] * (found.penalty[KIND] + least[:, None]) * size**2).ravel()
+    none = np.zeros(of_kinds.size)
+    added = [symbol for name in KINDS for symbol in FRICTION_TERMS[name].symbols]
+    symbols = [*(robot.parameters[k].symbol for k in base.columns), *added * robot.n]
+    kind = dict(zip(added, KIND.tolist(), strict=True))
+    factor = _factor(at_instants.total * (weights / grams.count)[:, None, None], b)
+    penalty = Penalty(
+        np.sqrt(weights),
+        np.append(ridge, of_kinds),
+        np.append(spread, none),
+        np.append(choice.size * length**2, none),
+        np.array([symbol in SHRUNK for symbol in symbols]),
+        np.array([kind.get(symbol, -1) for symbol in symbols]),
+        np.pad(pull, ((0, 0), (0, none.size))),
+        pull @ mean,
+        doubt,
+        factor * np.concatenate([length, size.ravel(), [1.0]]),
+    )
+    opened = found.used & moved[:, None]
+    friction = [
+        (*own, *(terms[k] for k in np.flatnonzero(opens)))
+        for own, terms, opens in zip(robot.friction, scales, opened, strict=True)
     ]
-    scale = np.concatenate([length, size.ravel(), [1.0]])
-    factor = _factor(at_instants.total * (weights / grams.count)[:, None, None], base.rank) * scale
-    instants_of = dict(zip([*names, ''], factor.T, strict=True))
     wider = with_friction(robot, tuple(friction))
     load = np.zeros(wider.p)
     load[[wider.column(p.name) for p in robot.parameters]] = rigid
     wider = dataclasses.replace(wider, load_parameters=load)
-    squares = dict(zip(base.names, choice.size * length**2, strict=True))
-    spreads = dict(zip(base.names, spread.tolist(), strict=True))
-    doubt = 0.0
-    if bodies is not None:
-        doubt = DOUBT**2 * found.pull * float(np.trace(choice.metric) / np.trace(metric))
-    return MixedModel(
-        wider, robot, base, found, precision, spreads, pull, mean, doubt, squares, instants_of,
-        misled,
-    )  # fmt: skip
-
-
-def _efforts(parts: Sequence[Part]) -> Array:
-    """Return how large friction may be before the data (n,): it is not beyond the efforts."""
-    tau = np.concatenate([part.samples.tau for part in parts])
-    effort = np.sqrt(np.mean(tau**2, axis=0))
-    return FRICTION * np.maximum(effort, LEAST_EFFORT * effort.max())
+    names = (*base.names, *(f'{s}{j + 1}' for j in range(robot.n) for s in added))
+    return MixedModel(wider, robot, base, found, penalty, names, misled)
 
 
 def _friction(
@@ -283,7 +250,7 @@ def _friction(
     return spread, ridge
 
 
-def _body_metric(robot: Robot, base: BaseParameters, links: npt.NDArray[np.bool_]) -> Array:
+def _body_metric(robot: Robot, base: BaseParameters, links: Mask) -> Array:
     """
     Return (A Σ Aᵀ)⁻¹ (b, b) of base parameters A χ of links and rotors, zero of others.
 
@@ -316,12 +283,28 @@ def _residual(parts: Sequence[Part], joint: int, value: Array) -> float:
     return float(np.sqrt(squares / max(sum(len(y) for _, y in rows), 1)))
 
 
-def _folds(part: Part, several: bool) -> npt.NDArray[np.bool_]:
-    """Return the folds (F, N) of a part, which is one itself where there are several."""
-    keep = part.samples.decimation
-    motion = part.samples.q[::keep], part.samples.dq[::keep]
-    each = folds(*motion, np.asarray(part.system.valid.any(axis=0)))
-    return np.vstack([each, np.ones_like(each[:1])]) if several else each
+def _folds(parts: Sequence[Part]) -> list[Mask]:
+    """Return the folds (F, N) of each part, which is one itself where there are several."""
+    found = []
+    for part in parts:
+        keep = part.samples.decimation
+        motion = part.samples.q[::keep], part.samples.dq[::keep]
+        each = folds(*motion, np.asarray(part.system.valid.any(axis=0)))
+        found.append(np.vstack([each, np.ones_like(each[:1])]) if len(parts) > 1 else each)
+    return found
+
+
+def _folds_of_instants(
+    parts: Sequence[Part], instants: Sequence[Part], divided: Sequence[Mask]
+) -> list[Mask]:
+    """Return the folds of rows at instants, those of the rows that are next in time."""
+    found = []
+    for part, own, each in zip(parts, instants, divided, strict=True):
+        used = np.flatnonzero(part.system.valid.any(axis=0))
+        time = part.system.time[used]
+        near = np.rint(np.interp(own.system.time, time, np.arange(len(time)))).astype(int)
+        found.append(each[:, used[near]])
+    return found
 
 
 def _rest_misleads(choice: Choice, found: Shrinkage, every: Grams, without: Choice) -> bool:
@@ -344,37 +327,23 @@ def _rest_misleads(choice: Choice, found: Shrinkage, every: Grams, without: Choi
 
 
 def _grams(
-    parts: Sequence[Part], columns: Sequence[Array], rows: Sequence[Mask] | None = None
+    parts: Sequence[Part], divided: Sequence[Mask], rows: Sequence[Mask] | None = None
 ) -> Grams:
-    """Return the products of all parts, with their folds, of some rows (n, N) or all."""
+    """Return the products of all parts, in these folds, of some rows (n, N) or all."""
     used = rows or [part.system.valid for part in parts]
+    systems = [part.system for part in parts]
     found = [
-        products(p.system.W, D, p.system.Y, mask, _folds(p, len(parts) > 1))
-        for p, D, mask in zip(parts, columns, used, strict=True)
+        products(s.W, np.zeros((*s.Y.shape, 0)) if s.D is None else s.D, s.Y, mask, each)
+        for s, mask, each in zip(systems, used, divided, strict=True)
     ]
     return sum(found[1:], start=found[0])
 
 
-def _grams_of_instants(
-    parts: Sequence[Part], instants: Sequence[Part], columns: Sequence[Array]
-) -> Grams:
-    """Return the products of rows at instants, in the folds of the rows that are next in time."""
-    found = []
-    for part, own, D in zip(parts, instants, columns, strict=True):
-        used = np.flatnonzero(part.system.valid.any(axis=0))
-        time = part.system.time[used]
-        near = used[np.rint(np.interp(own.system.time, time, np.arange(len(time)))).astype(int)]
-        each = _folds(part, len(parts) > 1)[:, near]
-        found.append(products(own.system.W, D, own.system.Y, own.system.valid, each))
-    return sum(found[1:], start=found[0])
-
-
-def _lagged_products(parts: Sequence[Part], columns: Sequence[Array]) -> Array:
+def _lagged_products(parts: Sequence[Part]) -> Array:
     """Return the products (n, c, c) of rows [W D y] with the next ones, where both are valid."""
     total = 0.0
-    for part, D in zip(parts, columns, strict=True):
-        system = part.system
-        rows = np.concatenate([system.W, D, system.Y[:, :, None]], axis=2)
+    for system in (part.system for part in parts):
+        rows = joined(system)
         both = system.valid[:, 1:] & system.valid[:, :-1]
         first = rows[:, :-1] * both[:, :, None]
         total = total + first.swapaxes(1, 2) @ rows[:, 1:]

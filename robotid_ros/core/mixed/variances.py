@@ -13,9 +13,8 @@ import dataclasses
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-from ..arrays import Array
+from ..arrays import Array, Mask
 from ..regression.least_squares import HOLD, RIDGE
 from .columns import KIND, KINDS
 
@@ -50,9 +49,7 @@ class Grams:
         return Grams(self.total * scale, self.folds * scale, self.count)
 
 
-def products(
-    W: Array, D: Array, Y: Array, valid: npt.NDArray[np.bool_], folds: npt.NDArray[np.bool_]
-) -> Grams:
+def products(W: Array, D: Array, Y: Array, valid: Mask, folds: Mask) -> Grams:
     """Return the products of rows (n, N, …) that are valid (n, N), fold by fold (F, N)."""
     n, size = len(W), W.shape[2] + D.shape[2] + 1
     found = np.zeros((len(folds) + 1, n, size, size))
@@ -70,7 +67,7 @@ class Shrinkage:
     """What was chosen."""
 
     penalty: Array  # (K,) λ of each kind; inf of one that is closed
-    used: npt.NDArray[np.bool_]  # (n, K) whether it is open at a joint
+    used: Mask  # (n, K) whether it is open at a joint
     pull: float  # to the bodies of the description, or ridge
     weights: Array  # (n,) 1/σ_j
     errors: Array  # (F,) squared error of each fold

@@ -35,12 +35,7 @@ from ..replay.didim import (
 )
 from ..signals.recording import Recording, Samples
 from .observation import LogSet, observe_recording, RecordingOrChunks, short_names
-from .springs import (
-    check_deflections,
-    fit_with_instruments,
-    second_encoder_warnings,
-    spring_warnings,
-)
+from .springs import check_deflections, fit_with_instruments, spring_warnings
 
 Progress = Callable[[str], None]
 # Methods that need all rows at once, not triangular factors of them; that simulate or instrument
@@ -200,15 +195,15 @@ def _fit(
             sigma_torque=np.array([np.linalg.norm(e) / max(len(e), 1) ** 0.5 for e in errors]),
         )
         return system, estimate, history.findings, history
-    remarks = second_encoder_warnings(recording, robot)
     if isinstance(robot, ElasticRobot):
         # The instruments of springs follow from a weighted fit.
         estimate = fit(system, 'wls' if method == 'iv' else method, iterations)
         if estimate.method == 'wls':
             system, estimate = fit_with_instruments(system, robot, estimate)
-        return system, estimate, [*remarks, *spring_warnings(system, robot, estimate)], None
+        return system, estimate, spring_warnings(system, robot, estimate), None
     if method != 'iv':
-        return system, fit(system, method, iterations), remarks, None
+        return system, fit(system, method, iterations), [], None
+    remarks = list[Finding]()
     try:
         if robot.load_dependent:
             raise ConfigurationError("friction 'load_coulomb' is not simulated")
@@ -222,7 +217,7 @@ def _fit(
             motion = reference.q, reference.dq, reference.ddq
             system = add_instruments(system, samples, reference.time, motion, robot, base)
         estimate = fit(system, 'iv', iterations)
-        remarks = [finding('reference_instruments', reason=str(error)), *remarks]
+        remarks = [finding('reference_instruments', reason=str(error))]
     return system, estimate, remarks, None
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from itertools import product
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from ..model.robot import ElasticRobot, Robot
 from ..regression.estimate import Estimate
 from ..regression.estimators import fit
 from ..regression.observation_system import Rows
-from ..signals.recording import Recording, Samples
+from ..signals.recording import Samples
 
 # Most rounds of instruments, computations of the weights in each, and the change over σ that ends
 # them: a hundredth of the uncertainty matters to nobody.
@@ -27,9 +26,6 @@ MIN_DEFLECTION = 1e-9
 # Share of a deflection's power that the link's torque has to explain: none of noise, all of a
 # spring but its noise.
 MIN_EXPLAINED = 0.5
-# A second encoder of a joint: largest deflection over motion, least correlation of deflection and
-# effort, and what both are averaged over, which is longer than noise and shorter than motions [s].
-MAX_DEFLECTION_SHARE, MIN_CORRELATION, AVERAGING = 0.1, 0.7, 0.05
 
 
 def fit_with_instruments(
@@ -89,33 +85,4 @@ def spring_warnings(system: Rows, robot: ElasticRobot, estimate: Estimate) -> li
             spring = {'parameter': f'K{j + 1}', 'stiffness': stiffness}
             shown = {'deflection': rms(W[:, column]), 'explained': max(explained, 0.0)}
             warnings.append(finding('spring_not_shown', [robot.joints[j]], **spring, **shown))
-    return warnings
-
-
-def second_encoder_warnings(recording: Recording, robot: Robot) -> list[Finding]:
-    """Name recorded channels that are a joint's position on the other side of a spring."""
-    joints, warnings = recording.joints, list[Finding]()
-    known = {robot.joints[j] for j in robot.elastic_joints}
-    rigid = [joint for joint in robot.links if joint in joints and joint not in known]
-    step = float(np.median(np.diff(recording.time)))
-    rows = max(1, round(AVERAGING / step)) if step > 0.0 else 1
-    for joint, other in product(rigid, (name for name in joints if name not in robot.joints)):
-        from scipy.ndimage import uniform_filter1d  # hardly any recording comes so far
-
-        j = joints.index(joint)
-        position, effort = recording.position[:, j], recording.effort[:, j]
-        deflection = recording.position[:, joints.index(other)] - position
-        finite = np.isfinite(deflection) & np.isfinite(effort)
-        if finite.sum() < 3:
-            continue
-        deflection, effort, position = (
-            uniform_filter1d(x[finite], rows) for x in (deflection, effort, position)
-        )
-        largest = MAX_DEFLECTION_SHARE * np.std(position)
-        if not MIN_DEFLECTION < np.std(deflection) < largest or not np.ptp(effort):
-            continue
-        correlation = float(np.corrcoef(deflection, effort)[0, 1])
-        if abs(correlation) > MIN_CORRELATION:
-            values = {'deflection': float(np.abs(deflection).max()), 'correlation': correlation}
-            warnings.append(finding('second_encoder', [joint], encoder=other, **values))
     return warnings

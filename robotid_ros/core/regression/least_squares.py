@@ -1,5 +1,7 @@
 """Solving an overdetermined system W χ = Y: least squares, and penalties of a mixed model."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 import dataclasses
 
@@ -118,8 +120,23 @@ class Penalty(ReadOnlyArrays):
     rows: Array  # (k, b) R, of what pulls the bodies
     target: Array  # (k,) r
     doubt: float  # least variance of R χ − r; where R is stronger than that, σ is of a weaker one
-    # (k, b + 1) U, a factor of the same data seen another way (core/mixed/columns.py).
-    instants: Array
+    instants: Array  # (k, b + 1) U, a factor of the same data at instants (core/mixed/columns.py)
+
+    def of(self, kept: list[int], rows: float) -> Penalty:
+        """Return that of some of the parameters, for so many rows instead of one."""
+        root = np.sqrt(rows)
+        return dataclasses.replace(
+            self,
+            precision=rows * self.precision[kept],
+            spread=self.spread[kept],
+            size=rows * self.size[kept],
+            shrunk=self.shrunk[kept],
+            group=self.group[kept],
+            rows=root * self.rows[:, kept],
+            target=root * self.target,
+            doubt=rows * self.doubt,
+            instants=root * self.instants[:, [*kept, -1]],
+        )
 
     @property
     def curvature(self) -> Array:

@@ -69,7 +69,7 @@ def test_where_the_model_is_exact_rows_at_instants_count_for_little():
         parts, instants = [observed], [at_instants(recording, ROBOT, BASE, SIGNALS)]
         model = choose(parts, instants, ROBOT, BASE)
         weights = model.shrinkage.weights
-        torques = np.sum(model.instants[''] ** 2)
+        torques = np.sum(model.penalty.instants[:, -1] ** 2)
         own = np.sum(weights * np.sum(system.Y**2 * system.valid, axis=1)) / system.valid.sum()
         shares.append(torques / own)
     exact, shaped, unknown = shares
@@ -107,9 +107,9 @@ def test_the_factor_holds_the_rows():
     observed = prepare_without_delay(recording, ROBOT, BASE, SIGNALS)
     instants = at_instants(recording, ROBOT, BASE, SIGNALS)
     model = choose([observed], [instants], ROBOT, BASE)
-    names = [*BASE.names, '']
-    factor = np.column_stack([model.instants[name] for name in names])
-    assert len(model.instants) == BASE.rank + len(KIND) * ROBOT.n + 1
+    every = model.penalty.instants
+    assert every.shape[1] == BASE.rank + len(KIND) * ROBOT.n + 1
+    factor = every[:, [*map(model.names.index, BASE.names), -1]]
     rng = np.random.default_rng(0)
     squares = []
     for _ in range(2 * ROBOT.n):
