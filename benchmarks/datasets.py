@@ -19,8 +19,7 @@ import numpy as np
 
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot
-from robotid_ros.core.pipeline.identification import identify
-from robotid_ros.core.pipeline.results import Identification
+from robotid_ros.core.pipeline.identification import Identification, identify
 from robotid_ros.exceptions import FileError, RobotIdError
 from robotid_ros.files.bags import BagWriter, dump_session, open_recording, RecordedSession
 from robotid_ros.files.bags.session import SESSION_TOPIC, STATE_TOPIC

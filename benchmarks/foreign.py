@@ -39,8 +39,7 @@ from scipy.signal import butter, sosfiltfilt
 
 from robotid_ros.core.findings import render
 from robotid_ros.core.model.dynamics import regressor
-from robotid_ros.core.pipeline.identification import identify
-from robotid_ros.core.pipeline.results import Identification
+from robotid_ros.core.pipeline.identification import Identification, identify
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.exceptions import RobotIdError
 from robotid_ros.files.bags import open_recording

@@ -9,7 +9,7 @@ from foreign import Signals
 from messages import JOINT_STATE, joint_state
 import numpy as np
 
-from robotid_ros.core.pipeline.results import Identification
+from robotid_ros.core.pipeline.identification import Identification
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.files.bags import BagWriter
 

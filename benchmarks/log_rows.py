@@ -11,7 +11,7 @@ import mujoco
 import numpy as np
 import pinocchio
 
-from robotid_ros.core.pipeline.results import Identification
+from robotid_ros.core.pipeline.identification import Identification
 from robotid_ros.files.export.identified_urdf import identified_urdf
 
 # Largest residual over the baseline's.

@@ -30,8 +30,7 @@ import numpy as np
 
 from robotid_ros.cli.main import main as robotid
 from robotid_ros.core.findings import render
-from robotid_ros.core.pipeline.identification import identify
-from robotid_ros.core.pipeline.results import Identification
+from robotid_ros.core.pipeline.identification import Identification, identify
 from robotid_ros.exceptions import RobotIdError
 from robotid_ros.files.identification_input import open_input, split_all
 

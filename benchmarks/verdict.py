@@ -22,9 +22,8 @@ from plant_session import follow
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, Robot
 from robotid_ros.core.parameters.standard import basic_solution
-from robotid_ros.core.pipeline.identification import identify
+from robotid_ros.core.pipeline.identification import Identification, identify
 from robotid_ros.core.pipeline.observation import validate
-from robotid_ros.core.pipeline.results import Identification
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.core.verdict import judge, UNUSABLE, Verdict
 from robotid_ros.exceptions import RobotIdError

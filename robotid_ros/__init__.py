@@ -26,7 +26,7 @@ _NAMES = {
     'core.findings': ('Finding', 'render', 'Severity'),
     'core.model.robot': ('Robot',),
     'core.signals.recording': ('Recording',),
-    'core.pipeline.results': ('Identification',),
+    'core.pipeline.identification': ('Identification',),
     'core.verdict': ('judge', 'Verdict'),
     'core.regression.validation': ('Validation',),
     'core.excitation.design': ('Design',),
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from .core.excitation.design import Design as Design
     from .core.findings import Finding as Finding, render as render, Severity as Severity
     from .core.model.robot import Robot as Robot
-    from .core.pipeline.results import Identification as Identification
+    from .core.pipeline.identification import Identification as Identification
     from .core.regression.validation import Validation as Validation
     from .core.signals.recording import Recording as Recording
     from .core.verdict import judge as judge, Verdict as Verdict

@@ -18,8 +18,8 @@ from .core.identification_settings import IdentificationSettings
 from .core.model import build_robot, dynamics, Robot
 from .core.parameters.standard import basic_solution
 from .core.pipeline import identification as pipeline
+from .core.pipeline.identification import Identification
 from .core.pipeline.observation import validate as validate_parameters
-from .core.pipeline.results import Identification
 from .core.regression.validation import Validation
 from .core.signals.recording import Recording
 from .exceptions import ConfigurationError, RecordingError, UnknownNameError

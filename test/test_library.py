@@ -129,8 +129,6 @@ def test_values_show_themselves_in_a_line(recording, result):
     for value in (recording, result, result.robot, result.estimate, result.validation, design):
         assert 10 < len(repr(value)) < 200 and '\n' not in repr(value)
     assert 'shoulder, elbow for 30 s at 500 Hz' in repr(recording)
-    assert result._repr_html_().count('<tr>') == 1 + len(result.estimate.names)
-    assert result.validation._repr_html_().count('<tr>') == 3
 
 
 def test_frames_of_pandas(result):
@@ -138,6 +136,7 @@ def test_frames_of_pandas(result):
     frame = result.to_pandas()
     assert list(frame.index) == list(result.estimate.names)
     np.testing.assert_array_equal(frame['value'], result.estimate.value)
+    assert list(result.validation.to_pandas().index) == ['shoulder', 'elbow']
 
 
 def test_settings_have_the_names_of_the_configuration(recording):

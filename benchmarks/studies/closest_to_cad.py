@@ -7,7 +7,7 @@ from robotid_ros.core.arrays import Array
 from robotid_ros.core.model.robot import BaseParameters, Robot
 from robotid_ros.core.parameters.essential import Essential
 from robotid_ros.core.parameters.physical_consistency import mass_properties, pseudo_inertia
-from robotid_ros.core.pipeline.results import Identification
+from robotid_ros.core.pipeline.identification import Identification
 from robotid_ros.core.regression.estimate import Estimate
 
 # Of the Cholesky factorisation of a link's inertia at its centre of mass (STD table III) [kg·m²].

@@ -25,8 +25,7 @@ from scara_plant import Data, experiment, NOMINAL, QUICK, RATE
 from scara_tables import MATTER, PER_PAPER
 
 from robotid_ros.core.identification_settings import IdentificationSettings, ReplaySettings
-from robotid_ros.core.pipeline.identification import identify
-from robotid_ros.core.pipeline.results import Identification
+from robotid_ros.core.pipeline.identification import Identification, identify
 from robotid_ros.core.signals.recording import Recording, SignalSettings
 from robotid_ros.exceptions import RobotIdError
 

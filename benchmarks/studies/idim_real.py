@@ -21,8 +21,7 @@ from tx40_literature import drive_parameters, essential_parameters, tables
 
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, Robot
-from robotid_ros.core.pipeline.identification import identify
-from robotid_ros.core.pipeline.results import Identification
+from robotid_ros.core.pipeline.identification import Identification, identify
 from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Recording, SignalSettings
 from robotid_ros.files.bags import open_recording

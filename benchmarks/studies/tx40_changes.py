@@ -13,7 +13,7 @@ from common import published
 import numpy as np
 
 from robotid_ros.core.model import Robot
-from robotid_ros.core.pipeline.results import Identification
+from robotid_ros.core.pipeline.identification import Identification
 
 # Largest difference from the table's digits of what links and rotors change, counted as there.
 LIKE_TABLE = 0.2

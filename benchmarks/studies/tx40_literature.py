@@ -6,7 +6,7 @@ from common import published
 import numpy as np
 from tx40_changes import print_changes
 
-from robotid_ros.core.pipeline.results import Identification
+from robotid_ros.core.pipeline.identification import Identification
 
 # Essential parameters, the residual that they may cost, and the largest deviation of a drive.
 ESSENTIAL, GROWTH, NEAR = 31, 1.1, 0.10

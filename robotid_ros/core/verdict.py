@@ -19,7 +19,7 @@ from .excitation.working_motion import working_errors
 from .findings import Finding, MISREAD, select, Severity
 
 if TYPE_CHECKING:
-    from .pipeline.results import Identification
+    from .pipeline.identification import Identification
     from .regression.validation import Validation
 
 GOOD, FAIR, POOR, UNUSABLE = 'good', 'fair', 'poor', 'unusable'

@@ -17,9 +17,8 @@ from ..core.model.friction import make_terms
 from ..core.model.robot import BaseParameters, unit_label
 from ..core.model.robot_builder import with_friction
 from ..core.parameters.essential import effective_sample_size
-from ..core.pipeline.identification import MAX_COPIED
+from ..core.pipeline.identification import Identification, MAX_COPIED
 from ..core.pipeline.observation import LogSet, RecordingOrChunks, validate, without_delays
-from ..core.pipeline.results import Identification
 from ..core.regression.validation import Validation
 from ..core.verdict import decide_level, JointError, judge
 from ..exceptions import UnknownNameError

@@ -12,7 +12,7 @@ from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.robot import BaseParameters
 from robotid_ros.core.parameters.essential import Essential
 from robotid_ros.core.parameters.standard import Standard
-from robotid_ros.core.pipeline.results import Identification, Validation
+from robotid_ros.core.pipeline.identification import Identification, Validation
 from robotid_ros.core.regression.estimate import Estimate
 from robotid_ros.core.replay.didim import History, Iteration
 from robotid_ros.core.signals.recording import Recording

@@ -341,13 +341,13 @@ def _grams(
 
 def _lagged_products(parts: Sequence[Part]) -> Array:
     """Return the products (n, c, c) of rows [W D y] with the next ones, where both are valid."""
-    total = 0.0
+    total: Array = np.zeros(())
     for system in (part.system for part in parts):
         rows = joined(system)
         both = system.valid[:, 1:] & system.valid[:, :-1]
         first = rows[:, :-1] * both[:, :, None]
         total = total + first.swapaxes(1, 2) @ rows[:, 1:]
-    return np.asarray(total)
+    return total
 
 
 def _left_by_all(grams: Grams, judged: Array, weights: Array, b: int) -> Array:

@@ -40,8 +40,8 @@ class ModelChoice(NamedTuple):
     """
     A recording, a robot and settings that leave nothing open, and what was noted.
 
-    What came as an iterator of chunks is read on from the first. There is no mixed model where
-    nothing was open or none could be chosen.
+    What came as an iterator of chunks is read on from the first that moves. There is no mixed
+    model where nothing was open or none could be chosen.
     """
 
     recording: RecordingOrChunks
@@ -61,21 +61,18 @@ def choose_model(
     if decided or not is_open or isinstance(robot, ElasticRobot):
         return ModelChoice(recording, robot, fixed)
     longest = longest_log(recording)
-    logs: Sequence[RecordingOrChunks] = [longest]
     if isinstance(recording, LogSet) and recording.in_memory:
-        logs = recording.logs
-    looked_at = [log for log in logs if isinstance(log, Recording)]
-    if not isinstance(longest, Recording):
+        looked_at = [log for log in recording.logs if isinstance(log, Recording)]
+    elif isinstance(longest, Recording):
+        looked_at = [longest]
+    else:
         chunks = iter(longest)
-        is_iterator = chunks is recording  # what it has given away it cannot give again
-        for chunk in chunks:
-            looked_at = [*looked_at, chunk] if is_iterator else [chunk]
-            if motion_start(chunk) is not None:
-                break
-        if not looked_at:  # a motion that ended before its first chunk
+        first = next((chunk for chunk in chunks if motion_start(chunk) is not None), None)
+        if first is None:
             return ModelChoice(recording, robot, fixed)
-        recording = chain(looked_at, chunks) if is_iterator else recording
-        looked_at = looked_at[-1:]
+        looked_at = [first]
+        if chunks is recording:  # an iterator cannot give again what it has given away
+            recording = chain(looked_at, chunks)
     try:
         logs, parts, filters, notes = choose_filters(
             [_from_its_motion(each) for each in looked_at], robot, signals

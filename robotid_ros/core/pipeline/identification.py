@@ -1,8 +1,10 @@
-"""From a recording to an identification: the steps in their order."""
+"""From a recording to an identification: the steps in their order, and the result."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 import dataclasses
+from typing import Any
 
 import numpy as np
 
@@ -11,32 +13,106 @@ from ..arrays import Array
 from ..diagnostics.assumptions import data_warnings
 from ..diagnostics.data_quality import (
     data_quality,
+    DataQuality,
     disagreement_warnings,
     identifiability_warnings,
     timing_warnings,
 )
 from ..diagnostics.plausibility import dissipation_warnings, exact_fit_warnings, FittedModel
 from ..excitation.trajectory import Motion
-from ..findings import Finding, finding, in_order, select
+from ..findings import Finding, finding, in_order, select, Severity
 from ..identification_settings import IdentificationSettings, SIMULATED
+from ..mixed.mixed_model import MixedModel
 from ..model.base_parameters import base_parameters
-from ..model.robot import ElasticRobot, Robot
-from ..parameters.essential import find_essential
-from ..parameters.plain_friction import plain_friction
-from ..parameters.standard import basic_solution, standard_parameters
-from ..regression.delays import Delays
+from ..model.robot import BaseParameters, ElasticRobot, Robot
+from ..parameters.essential import Essential, find_essential
+from ..parameters.plain_friction import plain_friction, PlainFriction
+from ..parameters.posterior import draw
+from ..parameters.standard import basic_solution, Standard, standard_parameters
+from ..regression.estimate import Estimate
 from ..regression.estimators import MIXED
 from ..regression.goodness_of_fit import validate_samples, validate_system
 from ..regression.validation import Validation
+from ..replay.didim import History
 from ..signals.invalid_samples import find_copies
-from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from .choices import choose_model
 from .estimation import check_method, estimate_base_parameters, iterate_friction_load, Progress
 from .observation import LogSet, longest_log, RecordingOrChunks, validate, without_delays
-from .results import Identification
 
 MAX_COPIED = 0.1  # share of a validation that what is fitted may hold as well
+
+
+@dataclasses.dataclass(frozen=True)
+class Identification:
+    """
+    The result of an identification.
+
+    Attributes
+    ----------
+    robot : what was identified
+    method : 'ols', 'wls', 'mle', 'irls', 'tls', 'iv', 'didim', 'clie', 'cloe' or 'oe'
+    base : which parameters can be identified
+    estimate : of the base parameters
+    essential : of the essential ones, or None
+    standard : standard parameters with their consistency
+    fitted : efforts on the identification motion; on parts of it where it is long
+    validation : efforts on another motion, or None
+    findings : what matters most first; `findings.render` makes their text
+    history : iterations of an iterative method, or None
+    compared : the identification by another method, or None
+    mixed : what was chosen by folds of the motion, or None
+    quality : of the data, or None
+    plain_friction : that stands for the friction of each joint and coupling, by name
+
+    """
+
+    robot: Robot
+    method: str
+    base: BaseParameters
+    estimate: Estimate
+    essential: Essential | None
+    standard: Standard
+    fitted: Validation
+    validation: Validation | None = None
+    findings: tuple[Finding, ...] = ()
+    history: History | None = None
+    compared: Identification | None = None
+    mixed: MixedModel | None = None
+    quality: DataQuality | None = None
+    plain_friction: Mapping[str, PlainFriction] = dataclasses.field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        residual = f'{100.0 * self.fitted.total_residual():.2f} % residual of the fit'
+        if self.validation is not None:
+            residual += f', {100.0 * self.validation.total_residual():.2f} % of the validation'
+        warned = sum(found.severity > Severity.INFO for found in self.findings)
+        return (
+            f'<{self.robot.name} by {self.method}: {len(self.estimate.names)} base '
+            f'parameters, {residual}, {warned} warnings>'
+        )
+
+    def sample(self, n: int, seed: int = 0) -> Array:
+        """
+        Draw standard parameters (n, p), in the order of `robot.parameters`, of possible robots.
+
+        They have the estimate's covariance, model error included, and where the data tell little
+        the prior's, truncated to links with a positive definite pseudo-inertia and to friction
+        coefficients that are not negative. If no such robot explains the data (finding
+        `not_physical`), the draws are still of this distribution: they predict worse than the base
+        parameters. More draws with the same seed begin with the same ones.
+
+        Raises
+        ------
+        SolverError : there are no consistent parameters to start from, or draws do not mix
+
+        """
+        found, spread = self.estimate, self.standard.spread
+        return draw(self.robot, self.base, found.value, found.covariance, spread, n, seed)
+
+    def to_pandas(self) -> Any:
+        """Return the base parameters as a `pandas.DataFrame`: value, sigma, percent, unit."""
+        return self.estimate.to_pandas()
 
 
 def identify(
@@ -85,7 +161,9 @@ def identify(
     chi = basic_solution(base, estimate.value)
     held_out, motions = None, list[Motion]()
     if validation is not None:
-        held_out, motions = _predicted(robot, settings, estimation.delays, validation, chi)
+        prompt = without_delays(validation, estimation.delays, settings.signals.stamps)
+        held_out = validate(prompt, robot, chi, settings)
+        motions = held_out.motions
     # A replay has rows of the simulated motion, and rows of springs are combinations: what is
     # compared with other methods is the measured motion.
     if settings.method in SIMULATED or isinstance(robot, ElasticRobot):
@@ -167,23 +245,3 @@ def _by_wls_and_didim(
     notes += disagreement_warnings(found.estimate, other.estimate)
     findings = in_order((*found.findings, *notes))
     return dataclasses.replace(found, findings=findings, history=other.history, compared=other)
-
-
-def _predicted(
-    robot: Robot,
-    settings: IdentificationSettings,
-    delays: Delays,
-    recording: RecordingOrChunks,
-    chi: Array,
-) -> tuple[Validation, list[Motion]]:
-    """Predict the torques of another recording; return its motion as well."""
-    prompt = without_delays(recording, delays, settings.signals.stamps)
-    if isinstance(prompt, Recording):
-        samples = prepare(prompt, robot, settings.signals)
-        motion = Motion(samples.q, samples.dq, samples.ddq)
-        return validate_samples(samples, robot, chi), [motion]
-    found = validate(prompt, robot, chi, settings)
-    q, dq, time = found.position, found.velocity, found.time
-    if q is None or dq is None or len(time) < 2:
-        return found, []
-    return found, [Motion(q, dq, np.gradient(dq, time, axis=0))]

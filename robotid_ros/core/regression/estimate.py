@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 import dataclasses
-from html import escape
 from importlib import import_module
 from typing import Any
 
@@ -14,36 +13,13 @@ from ...exceptions import ConfigurationError
 from ..arrays import Array, Indices, ReadOnlyArrays
 
 
-@dataclasses.dataclass(frozen=True)
-class ResultTable:
-    """Columns of equal length by their names, and what the rows are with the name of each."""
-
-    index_name: str
-    index: Sequence[str]
-    columns: Mapping[str, Iterable[Any]]
-
-    def to_pandas(self) -> Any:
-        """Return a `pandas.DataFrame`; ConfigurationError where pandas is not installed."""
-        try:
-            pandas = import_module('pandas')
-        except ImportError as error:
-            raise ConfigurationError('this table needs pandas: pip install pandas') from error
-        return pandas.DataFrame(
-            {name: list(values) for name, values in self.columns.items()},
-            index=pandas.Index(list(self.index), name=self.index_name),
-        )
-
-    def to_html(self) -> str:
-        """Return the table as HTML."""
-
-        def cells(tag: str, values: Iterable[Any]) -> str:
-            texts = (v if isinstance(v, str) else f'{v:.5g}' for v in values)
-            return ''.join(f'<{tag}>{escape(text)}</{tag}>' for text in texts)
-
-        head = cells('th', (self.index_name, *self.columns))
-        rows = zip(self.index, *self.columns.values(), strict=True)
-        body = ''.join(f'<tr>{cells("th", row[:1])}{cells("td", row[1:])}</tr>' for row in rows)
-        return f'<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+def data_frame(name: str, index: Sequence[str], columns: Mapping[str, Iterable[Any]]) -> Any:
+    """Return a `pandas.DataFrame` of rows of this name; ConfigurationError without pandas."""
+    try:
+        pandas = import_module('pandas')
+    except ImportError as error:
+        raise ConfigurationError('this table needs pandas: pip install pandas') from error
+    return pandas.DataFrame(columns, index=pandas.Index(index, name=name))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,10 +91,10 @@ class Estimate(ReadOnlyArrays):
             f'{100.0 * self.total_residual:.2f} % of the torque left>'
         )
 
-    def table(self) -> ResultTable:
-        """Lay the parameters out, a row each."""
+    def to_pandas(self) -> Any:
+        """Return the parameters as a `pandas.DataFrame`: value, sigma, percent, unit."""
         columns = {'value': self.value, 'sigma': self.sigma, 'percent': self.relative_sigma}
-        return ResultTable('parameter', self.names, {**columns, 'unit': self.units})
+        return data_frame('parameter', self.names, {**columns, 'unit': self.units})
 
 
 @dataclasses.dataclass(frozen=True)

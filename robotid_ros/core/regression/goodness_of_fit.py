@@ -30,7 +30,7 @@ def validate_samples(samples: Samples, robot: Robot, chi: Array) -> Validation:
     """Predict the torques of samples with standard parameters (p,)."""
     q, dq, ddq, keep, measured = samples.q, samples.dq, samples.ddq, samples.decimation, None
     tau = inverse_dynamics(robot, chi, q, dq, ddq, successive=True)
-    pair, parts = np.stack([samples.tau, tau]), dict[str, Any]()
+    pair, parts = np.stack([samples.tau, tau]), {'position': q[::keep], 'velocity': dq[::keep]}
     if isinstance(robot, ElasticRobot):  # which counts as the measured one at a link
         pair += spring_torque(robot, chi, q)
     else:
@@ -42,8 +42,7 @@ def validate_samples(samples: Samples, robot: Robot, chi: Array) -> Validation:
         # What is left depends on the direction of motion: friction that grows with the load, too.
         rest = tau - gravity - inertial - constant
         each = decimate(np.stack([inertial, gravity, rest, constant]), keep)
-        parts = dict(zip(PARTS, each, strict=True))
-        parts |= {'position': q[::keep], 'velocity': dq[::keep]}
+        parts |= zip(PARTS, each, strict=True)
     tau, predicted = decimate(pair, keep)
     moving, time = samples.moving[::keep], samples.time[::keep]
     if samples.measured is not None:

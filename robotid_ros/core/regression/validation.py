@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array, Mask, ReadOnlyArrays
-from .estimate import ResultTable
+from ..excitation.trajectory import Motion
+from .estimate import data_frame
 
 PARTS = ('inertia', 'gravity', 'friction', 'offset')  # of predicted efforts, which they add up to
 
@@ -60,6 +61,14 @@ class Validation(ReadOnlyArrays):
         """All that is known of each row, by name."""
         every = {name: value for name, value in vars(self).items() if name != 'joints'}
         return {name: value for name, value in every.items() if value is not None}
+
+    @property
+    def motions(self) -> list[Motion]:
+        """The motion, of which the accelerations are differences of speeds; none if unknown."""
+        if self.position is None or self.velocity is None or len(self.time) < 2:
+            return []
+        ddq = np.gradient(self.velocity, self.time, axis=0)
+        return [Motion(self.position, self.velocity, ddq)]
 
     @classmethod
     def concatenate(cls, parts: Sequence[Validation]) -> Validation:
@@ -113,14 +122,7 @@ class Validation(ReadOnlyArrays):
             f'left over {np.ptp(self.time):.4g} s>'
         )
 
-    def table(self) -> ResultTable:
-        """Lay out how well each joint is predicted: shares of its effort, and N·m or N."""
-        columns = {'residual': self.relative_residual, 'moving': self.moving_residual}
-        return ResultTable('joint', self.joints, {**columns, 'r2': self.r2, 'rms': self.rms})
-
     def to_pandas(self) -> Any:
-        """Return `table` as a `pandas.DataFrame`."""
-        return self.table().to_pandas()
-
-    def _repr_html_(self) -> str:
-        return self.table().to_html()
+        """Return how well each joint is predicted, shares and N·m or N, as a `DataFrame`."""
+        columns = {'residual': self.relative_residual, 'moving': self.moving_residual}
+        return data_frame('joint', self.joints, {**columns, 'r2': self.r2, 'rms': self.rms})

@@ -13,8 +13,8 @@ from robotid_ros.core.model import build_robot, inverse_dynamics, regressor, Rob
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.settings import CoupledMotorSettings, ElasticSettings
 from robotid_ros.core.parameters.essential import restrict
+from robotid_ros.core.pipeline.estimation import fit_with_instruments
 from robotid_ros.core.pipeline.identification import identify
-from robotid_ros.core.pipeline.springs import fit_with_instruments
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import observe
 from robotid_ros.core.signals.recording import Recording, Samples, SignalSettings
