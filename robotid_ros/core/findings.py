@@ -126,8 +126,8 @@ F108 joints_by_order: No column name matches a joint: columns are matched by ord
 F109 joints_by_number: Columns {columns} are matched by number to {joints} of {count} joints DO If
   the joints are others, name them by --joints WHY A log of another part of the robot mixes up the
   joints.
-F111 rows_of_other_joints info: Rows of other joints, or of the same joints in another order, are
-  left out: [[{sets} ({counts} rows)]] DO To use them, record a bag WHY Where publishers share a
+F111 rows_of_other_joints info: {count} rows of other joints, or of the same joints in another
+  order, are left out DO To use them, record a bag WHY Where publishers share a
   topic, a column is of another joint in each row.
 F113 rows_sorted info: The rows are not in the order of their stamps: they are sorted DO Export
   them in the order of recording, or name another column of times by --columns WHY Derivatives need

@@ -4,7 +4,6 @@ Which columns of a table are times, positions, velocities and efforts, of which 
 Where names do not say it, joint states that only words tell, and what columns look like.
 """
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 import contextlib
 import re
@@ -229,16 +228,20 @@ def match_columns_to_joints(
         if not known:
             names = [f'joint_{place + 1}' for place in counted]
         elif max(counted) >= len(known):
-            few = f'{columns[0]}..{columns[len(known) - 1]}'
+            fewer = f'{columns[0]}..{columns[len(known) - 1]}'
             raise RecordingError(
                 f"'{table.source}' has {len(numbers)} columns {selection.pattern}, the robot "
                 f'{len(known)} joints ({", ".join(known)}): choose among them, as in '
-                f"--columns 'position={few}', and as many efforts"
+                f"--columns 'position={fewer}', and as many efforts"
             )
         elif max(counted) + 1 == len(known):
             names = [known[place] for place in counted]
         else:
-            names = _joints_of_numbers(numbers, counted, known, robot)
+            arm: tuple[str, ...] = ()  # its joints where it has enough, without wheels
+            with contextlib.suppress(ModelError):
+                arm = choose_arm(robot).joints
+            few = max(counted) >= len(arm) or not set(arm) <= set(known)
+            names = [(known if few else arm)[place] for place in counted]
             pattern = selection.pattern
             notes = [finding('joints_by_number', names, columns=pattern, count=len(known))]
     places = {n: column for n, column in zip(names, columns, strict=True) if n}
@@ -250,33 +253,6 @@ def match_columns_to_joints(
             f'{", ".join(positions)}: name columns of the same joints with --columns'
         )
     return {joint: column for joint, column in places.items() if joint in positions}, notes
-
-
-def _joints_of_numbers(
-    numbers: Sequence[int], counted: Sequence[int], known: Sequence[str], robot: JointTree
-) -> list[str]:
-    """
-    Return the joints of columns of these numbers, `counted` from 0, where the robot has more.
-
-    They are those of the arm, where it has as many; else those of the one set of names with these
-    numbers, if it is no small part of the arm, as three wrists are; else the first ones from the
-    arm on, without the wheels that come before it.
-    """
-    arm: tuple[str, ...] = ()
-    with contextlib.suppress(ModelError):
-        arm = choose_arm(robot).joints
-    arm = arm if set(arm) <= set(known) else ()
-    sets: dict[str, dict[int, str]] = defaultdict(dict)
-    for name in known:
-        for match in re.finditer(r'\d+', name):
-            sets[f'{name[: match.start()]}#{name[match.end() :]}'][int(match.group())] = name
-    large = [named for named in sets.values() if len(named) > len(arm) // 2]
-    fitting = [named for named in large if named.keys() >= set(numbers)]
-    if len(fitting) == 1 and max(counted) + 1 != len(arm):
-        return [fitting[0][number] for number in numbers]
-    behind = known[known.index(arm[0]) :] if arm else known
-    joints = next(j for j in (arm, behind, known) if max(counted) < len(j))
-    return [joints[place] for place in counted]
 
 
 EXAMPLES = {

@@ -1,7 +1,6 @@
 """From a file of columns to joint states: its reader, joints by name, SI, stamps in ns."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 import itertools
 import math
 from pathlib import Path
@@ -12,7 +11,6 @@ import numpy as np
 from ...core.findings import Finding, finding, Severity
 from ...core.setup.joint_choice import JointTree
 from ...core.signals.invalid_samples import refuse_derived_efforts
-from ...core.signals.recording import range_of_positions
 from ...core.signals.velocities import WITHOUT_JUMPS
 from ...exceptions import RecordingError
 from ..atomic import file_errors, open_regular
@@ -22,7 +20,7 @@ from .column_selection import find, match_columns_to_joints, missing
 from .joint_table import COMMAND, FIELDS, JointTable
 from .read_options import NEEDED, ReadOptions
 from .stamps import align_rows, join_restarted_trials, make_stamps, Values
-from .table import ColumnTable, is_lerobot, read_hdf5, read_mat, read_npy, read_npz, read_parquet
+from .table import ColumnTable, is_lerobot, read_hdf5, read_mat, read_numpy, read_parquet
 from .text_table import read_text_table
 from .units import (
     canonical,
@@ -36,8 +34,8 @@ from .units import (
 )
 
 _MAGIC: tuple[tuple[bytes, Callable[[Path], ColumnTable] | None], ...] = (
-    (b'PK\x03\x04', read_npz),
-    (b'\x93NUMPY', read_npy),
+    (b'PK\x03\x04', read_numpy),
+    (b'\x93NUMPY', read_numpy),
     (b'\x89HDF\r\n\x1a\n', read_hdf5),
     (b'MATLAB 5.0', read_mat),
     (b'PAR1', read_parquet),
@@ -62,8 +60,6 @@ BEYOND_LIMIT, INSIDE_LIMIT = 2.0, 1.1
 # Rows of a damaged beginning or end: this share at most, so many times as far from the middle as
 # all others reach.
 STRAYS, FAR = 0.01, 10.0
-# A joint that turns between these in degrees may have been logged in rad, unlike others.
-FEW_DEGREES = 0.2, 6.0
 # Between these, the largest position of a log may be of a range that is scaled to ±100.
 NORMALISED = 90.0, 100.0
 # The table that was read last, by what it was read from.
@@ -90,16 +86,6 @@ def open_table(path: Path, options: ReadOptions) -> JointTable | None:
         reader = read_hdf5
     elif is_folder and is_lerobot(path):
         reader = read_parquet
-    elif (
-        not readers
-        and path.suffix.lower() == '.mat'
-        and any(
-            # A header of MATLAB 4 names a variable of 1 to 255 letters, and a zero.
-            1 < int.from_bytes(start[16:20], order) <= 256
-            for order in ('little', 'big')
-        )
-    ):
-        reader = read_mat
     elif not readers and start and start.translate(None, _BINARY) == start:
         reader = read_text_table
     table = None
@@ -186,8 +172,8 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
             assumed = finding('unit_assumed', quantity=quantity, unit='SI', reason=reason)
             proven.append(assumed.at(Severity.WARNING))
     if said or (np.nanmax(shares, axis=0, initial=0.0) > BEYOND_LIMIT).any():
-        positions = patterns['position'], values['position']
-        units['position'], told = _unit_of_positions(said, *positions, shares, prismatic)
+        name, position = patterns['position'], values['position']
+        units['position'], told = _unit_of_positions(said, name, position, shares)
         proven += told
     if COMMAND in values and not said:
         largest = max(float(np.nanmax(np.abs(values[q]))) for q in ('position', COMMAND))
@@ -195,12 +181,8 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
             unit = units['position'] or 'rad'
             proven.append(finding('units_may_be_normalised', largest=largest, unit=unit))
 
-    fastest = np.array([(j.velocity if j else 0.0) or math.inf for j in described])
-    if units['position']:
-        fastest /= factors('position', units['position'], prismatic)
     clocks = [content[name] for name in times]
-    motion = values | {'fastest': fastest}
-    stamp, kept_rows, of_stamps = make_stamps(table, found.get('time'), clocks, options, motion)
+    stamp, kept_rows, of_stamps = make_stamps(table, found.get('time'), clocks, options, values)
     values = {quantity: array[kept_rows] for quantity, array in values.items()}
     aligned, joined = list[Finding](), list[Finding]()
     if (np.diff(stamp) < 0).any() or not np.isfinite(values['position']).any(axis=1).all():
@@ -296,7 +278,7 @@ def _calibrate(
 
 
 def _unit_of_positions(
-    said: str, name: str, position: np.ndarray, shares: np.ndarray, prismatic: np.ndarray
+    said: str, name: str, position: np.ndarray, shares: np.ndarray
 ) -> tuple[str, list[Finding]]:
     """Return the unit of positions (N, n), as `said` or by the limits, '' if none, and notes."""
     for unit in said.split(','):
@@ -311,13 +293,7 @@ def _unit_of_positions(
     in_degrees = (np.nanmax(shares, axis=0, initial=0.0) * DEGREE < INSIDE_LIMIT).all()
     if in_degrees and 'motor' not in words_of(name):
         why = 'they exceed the limits of the robot description in rad'
-        assumed = finding('unit_assumed', quantity='position', unit='deg', reason=why)
-        span = np.subtract(*range_of_positions(position[:, ~prismatic])[::-1])
-        if odd := np.count_nonzero((span > FEW_DEGREES[0]) & (span < FEW_DEGREES[1])):
-            why += f' (but {odd} would turn by less than {FEW_DEGREES[1]:g}°, as if in rad)'
-            values = {**assumed.values, 'reason': why}
-            assumed = replace(assumed, values=values, severity=Severity.WARNING)
-        return 'deg', [assumed]
+        return 'deg', [finding('unit_assumed', quantity='position', unit='deg', reason=why)]
     # Single wrong values are no unit.
     usual = np.quantile(np.nan_to_num(shares), WITHOUT_JUMPS, axis=0)
     if in_degrees or (usual > BEYOND_LIMIT).any():

@@ -8,25 +8,23 @@ import numpy as np
 
 from ...core.findings import Finding, finding, Severity
 from ...core.signals.stamp_correction import MAX_STEP_BACK, MIN_PART_SAMPLES, spread_equal_stamps
-from ...core.signals.velocities import WITHOUT_JUMPS
 from ...exceptions import ConfigurationError, RecordingError
 from .column_names import Selection
 from .column_selection import missing
 from .read_options import ReadOptions
 from .table import ColumnTable
-from .units import canonical, FACTORS, proven_time_unit, STEPS
+from .units import canonical, FACTORS, proven_time_unit
 
 Values = dict[str, np.ndarray]
 # Between two trials, or episodes of a data set [s]: longer than any gap that is interpolated.
 TRIAL_GAP = 2.0
-DAY = 86_400_000_000_000  # after which times of day start again [ns]
 # Rows with efforts and without positions, as a share of those with positions, that are only lost.
 MAX_LONELY = 0.1
 # Share of steps back in time up to which they are restarts of a clock: newest first has all of
 # them, shuffled rows have half.
 MAX_RESTARTS = 0.1
-# From this share on, all rows are there, the newest first.
-NEWEST_FIRST = 0.9
+# Rows in order move no farther than so many times as they came, which rounding alone makes more.
+MAX_PATH = 1.01
 
 
 def _path(position: np.ndarray) -> float:
@@ -41,43 +39,34 @@ def align_rows(stamp: np.ndarray, values: Values) -> tuple[np.ndarray, Values, l
     lonely = np.asarray(np.isfinite(values['effort']).any(axis=1) & ~own)
     if not own.any():
         return stamp, values, notes  # which is refused where it is used
-    apart = bool(lonely.sum() > MAX_LONELY * own.sum())
-    rows, back = np.arange(stamp.size), np.flatnonzero(np.diff(stamp) < 0) + 1
-    runs = np.split(rows, back)  # between which stamps grow
-    # Efforts may come behind all positions, or before them, with times of their own.
-    if back.size > MAX_RESTARTS * (stamp.size - 1) or (
-        apart and not any(own[run].any() and lonely[run].any() for run in runs)
-    ):
+    apart, back = lonely.sum() > MAX_LONELY * own.sum(), np.diff(stamp) < 0
+    if back.mean() > MAX_RESTARTS or (apart and back.any()):
         order = np.argsort(stamp, kind='stable')
-        back_and_forth = not apart and back.size < NEWEST_FIRST * (stamp.size - 1)
-        if back_and_forth and _path(values['position'][order]) > _path(values['position']):
+        path, in_order = values['position'][own], values['position'][order][own[order]]
+        trials = apart and (np.diff(stamp[own]) < 0).any()
+        if trials or _path(in_order) > MAX_PATH * _path(path):
             raise RecordingError(
                 'the times go back and forth, and in their order positions jump: name another '
                 "column with --columns 'time=NAME', or give the rate in Hz with --rate"
             )
         stamp, values = stamp[order], {quantity: x[order] for quantity, x in values.items()}
-        own, lonely, runs = own[order], lonely[order], [rows]
-        severity = Severity.WARNING if back_and_forth else Severity.INFO
-        notes.append(finding('rows_sorted').at(severity))
+        own, lonely = own[order], lonely[order]
+        notes.append(finding('rows_sorted'))
     if not apart:
         held = own | lonely
         if not held.all():
             notes.append(finding('rows_without_states', count=int((~held).sum())))
         return stamp[held], {quantity: x[held] for quantity, x in values.items()}, notes
-    # Of each run all else is interpolated onto the rows that hold positions.
-    found = {quantity: np.full(x.shape, math.nan) for quantity, x in values.items()}
-    found['position'] = values['position']
-    time = (stamp - stamp[0]).astype(float)
-    for run in runs:
-        wanted = run[own[run]]
-        for quantity in values.keys() - {'position'}:
-            for k, column in enumerate(values[quantity].T):
-                known = run[np.isfinite(column[run])]
-                if known.size:
-                    each = time[wanted], time[known], column[known]
-                    found[quantity][wanted, k] = np.interp(*each, math.nan, math.nan)
+    # All else is interpolated onto the rows that hold positions.
+    found, time = {'position': values['position'][own]}, (stamp - stamp[0]).astype(float)
+    for quantity in values.keys() - {'position'}:
+        found[quantity] = np.full((int(own.sum()), values[quantity].shape[1]), math.nan)
+        for k, column in enumerate(values[quantity].T):
+            if (known := np.isfinite(column)).any():
+                each = time[own], time[known], column[known]
+                found[quantity][:, k] = np.interp(*each, math.nan, math.nan)
     notes.append(finding('rows_interpolated'))
-    return stamp[own], {quantity: x[own] for quantity, x in found.items()}, notes
+    return stamp[own], found, notes
 
 
 # Of a rate that is given, to that of the times in the log, which count as one below: rounded.
@@ -86,14 +75,12 @@ MAX_RATE_ERROR = 0.02
 LATEST = 2.0**31
 # Share of the rows that move on under the stamp of the row before, from which a clock is coarse.
 MOSTLY = 0.5
-# Times between the years 2000 and 2040, with steps of robots, are dates [s].
-_YEARS, _DATED_STEPS = (946684800.0, 2208988800.0), (2e-5, 2.0)
-# Units that a clock counts in, the rates of logs [Hz] that tell them apart, and the share of its
-# limit that the fastest joint reaches: below it is no motion to identify on, above it no robot.
-_TICKS, _RATES, _SHARES = ('s', 'ms', 'us', '100ns', 'ns'), (2.0, 2e4), (0.02, 2.0)
-# Parts of a log over which speeds are taken, so that noise has no part in them, and how many are
-# enough to tell how fast it is.
-_SPANS, _SPEEDS = 200, 20_000
+# Times between the years 2000 and 2040 are dates, and steps between these are of robots [s].
+_YEARS, _STEPS_OF_ROBOTS = (946684800.0, 2208988800.0), (2e-5, 2.0)
+# Steps of other times up to which they count as these units: most robots are logged at 10 Hz to
+# 2 kHz. What may be of several units is asked for.
+_STEPS = ((9e-5, 'min, h or d'), (0.1, 's'), (0.5, 's or ms'), (100.0, 'ms'))
+_LONGER = 'ms, us, 100ns or ns'
 
 
 def make_stamps(
@@ -107,9 +94,8 @@ def make_stamps(
     Make stamps (M,) int64 [ns] from a column, or from a rate; return the rows they are of, notes.
 
     A `selection` of the times, perhaps with nanoseconds, has `clocks` in it. `motion` is position
-    and velocity (N, n) as logged, and the fastest (n,) that the robot permits in units of the
-    position a second, inf where that is unknown. Raises RecordingError where there are neither
-    times nor a rate; ConfigurationError at an impossible rate or unknown unit.
+    and velocity (N, n) as logged. Raises RecordingError where there are neither times nor a rate;
+    ConfigurationError at an impossible rate or unknown unit.
     """
     kept = np.asarray(np.isfinite(clocks).all(axis=0)) if selection else np.zeros(0, bool)
     if selection is None or options.rate or (kept.sum() < 2 and table.rate):
@@ -141,76 +127,7 @@ def make_stamps(
     whole, position, reason = time.dtype.kind in 'iu', motion['position'][kept], ''
 
     if not unit:
-        disordered = (np.diff(time) < 0).mean() > MAX_RESTARTS
-        order = np.argsort(time, kind='stable') if disordered else slice(None)
-        steps = np.abs(np.diff(time[order]))
-        step = float(np.median(steps[steps > 0.0])) if (steps > 0.0).any() else 0.0
-        low, high = time.min(), time.max()
-        dated = (
-            each
-            for each, scale in ((each, FACTORS['time'][each]) for each in _TICKS)
-            if _YEARS[0] < low * scale and high * scale < _YEARS[1]
-            if _DATED_STEPS[0] < step * scale <= _DATED_STEPS[1]
-        )
-        if unit := next(dated, ''):
-            reason = '' if unit == 's' else 'for so they are dates of today'
-    if not unit:
-        if (steps == 0.0).mean() > MOSTLY:  # coarse ones
-            step *= float((steps > 0.0).mean())
-        if not step:
-            raise RecordingError(
-                f'the times {name} are the same in all rows: name another column with '
-                "--columns 'time=NAME', or give the rate in Hz with --rate"
-            )
-        # '' where it is longer than a second
-        usual = next(each for each, longest in STEPS if step <= longest)
-        rates = {each: 1.0 / (step * scale) for each, scale in FACTORS['time'].items()}
-        fits = {each for each, rate in rates.items() if _RATES[0] <= rate <= _RATES[1]}
-        proven, velocity = '', motion['velocity'][kept]
-        if np.isfinite(velocity).any():
-            proven = proven_time_unit(time, position, velocity)
-        if proven in fits:
-            fitting, reason = (
-                [proven],
-                'for so the velocities are the derivatives of the positions',
-            )
-        elif not usual:
-            raise RecordingError(
-                f'the times {name} are {step:.3g} apart, too short for seconds: give '
-                "their unit, as in --units 'time=min' (also h, d for days, s)"
-            )
-        else:  # else the velocities may be of motors
-            # Of those that make the rate one of robots: where the description has limits of
-            # velocity, the speeds are neither too fast for them nor far too slow for a motion;
-            # jumps do not count. Ticks are whole.
-            reason = 'for so the robot is as fast as its description permits'
-            coarsest = _TICKS if whole or (time == np.round(time)).all() else ('s', 'ms', 'us')
-            units = [usual, *(each for each in coarsest if each in fits and each != usual)]
-            span, every = max(1, len(time) // _SPANS), max(1, len(time) // _SPEEDS)
-            clock, path = time[order], position[order]
-            passed = (clock[span::every] - clock[:-span:every]).astype(float)
-            moved = np.abs(path[span::every] - path[:-span:every])[passed > 0.0]
-            largest = 0.0
-            if len(moved):
-                speeds = np.nan_to_num(moved / passed[passed > 0.0, None])
-                speeds = np.quantile(speeds, WITHOUT_JUMPS, axis=0)
-                largest = float((speeds / motion['fastest']).max(initial=0.0))
-            shares = {each: largest / FACTORS['time'][each] for each in units}
-            fitting = [each for each in units if _SHARES[0] < shares[each] < _SHARES[1]]
-            if not fitting and not (shares[usual] > _SHARES[1] and usual != 's'):
-                # Nothing is known of the limits, or nothing moves.
-                fitting = [u for u in units if u == usual or {u, usual} == {'us', '100ns'}]
-        if len(fitting) != 1:
-            may = ' or '.join(fitting)
-            may = f'which may be {may}' if may else f'and the robot too fast for {usual}'
-            raise RecordingError(
-                f'the times {name} are {step:.6g} apart, {may}: give their unit, as in '
-                f"--units 'time={(fitting or [usual])[-1]}', or the rate in Hz with --rate"
-            )
-        (unit,) = fitting
-        if unit == usual:
-            reason = '' if unit == 's' else 'by their steps'
-
+        unit, reason = _unit_of(name, time, position, motion['velocity'][kept])
     scale = round(FACTORS['time'][unit] * 1e9)
     reached = float(np.abs(time.astype(float)).max()) * scale * 1e-9
     if reached >= LATEST:
@@ -231,6 +148,42 @@ def make_stamps(
     if reason:
         notes.insert(0, finding('time_unit_assumed', columns=name, unit=unit, reason=reason))
     return stamp, kept, notes
+
+
+def _unit_of(
+    name: str, time: np.ndarray, position: np.ndarray, velocity: np.ndarray
+) -> tuple[str, str]:
+    """Return the unit of times (N,) that nothing says, and why; RecordingError: unclear."""
+    disordered = (np.diff(time) < 0).mean() > MAX_RESTARTS
+    steps = np.abs(np.diff(np.sort(time) if disordered else time))
+    if not (steps > 0.0).any():
+        raise RecordingError(
+            f'the times {name} are the same in all rows: name another column with '
+            "--columns 'time=NAME', or give the rate in Hz with --rate"
+        )
+    step = float(np.median(steps[steps > 0.0]))
+    fitting = {
+        unit: scale
+        for unit, scale in FACTORS['time'].items()
+        if _STEPS_OF_ROBOTS[0] < step * scale <= _STEPS_OF_ROBOTS[1]
+    }
+    for unit, scale in fitting.items():
+        if _YEARS[0] < time.min() * scale and time.max() * scale < _YEARS[1]:
+            return unit, '' if unit == 's' else 'for so they are dates of today'
+    if np.isfinite(velocity).any():
+        unit = proven_time_unit(time, position, velocity)
+        if unit in fitting:
+            why = 'for so the velocities are the derivatives of the positions'
+            return unit, '' if unit == 's' else why
+    if (steps == 0.0).mean() > MOSTLY:  # coarse ones
+        step *= float((steps > 0.0).mean())
+    unit = next((unit for longest, unit in _STEPS if step <= longest), _LONGER)
+    if unit not in FACTORS['time']:
+        raise RecordingError(
+            f'the times {name} are {step:.6g} apart, which may be {unit}: give their unit, as in '
+            f"--units 'time={unit.split()[-1]}', or the rate in Hz with --rate"
+        )
+    return unit, '' if unit == 's' else 'by their steps'
 
 
 def _contradicted(
@@ -267,8 +220,6 @@ def join_restarted_trials(stamp: np.ndarray, source: str) -> tuple[np.ndarray, l
     restart = back & (2 * maximum_filter1d(step, 2 * MIN_PART_SAMPLES + 1) < -step)
     if not restart.any():
         return stamp, []
-    gap = round(TRIAL_GAP * 1e9)
-    midnight = restart & (np.abs(step + DAY) <= gap)
-    shift = np.where(midnight, DAY, np.where(restart, gap - step, 0))
-    notes = [finding('trials_joined', path=source, gap=TRIAL_GAP)] * bool(shift[~midnight].any())
+    shift = np.where(restart, round(TRIAL_GAP * 1e9) - step, 0)
+    notes = [finding('trials_joined', path=source, gap=TRIAL_GAP)]
     return stamp + np.concatenate([[0], np.cumsum(shift)]), notes

@@ -144,8 +144,12 @@ def optional_package(name: str, source: str) -> Any:
 _MAT_HEADER, _MAT_COMPRESSED, _BLOCK = 128, 15, 1 << 22
 
 
-def read_npz(path: Path) -> ColumnTable:
-    """Read `.npz`, or the one array of `.npy`."""
+def read_numpy(path: Path) -> ColumnTable:
+    """Read `.npz`, or `.npy`: a matrix without names, or an array of records."""
+    with open_regular(path) as stream:
+        alone = stream.read(1) == b'\x93'
+    if alone:
+        return _table(path, dict(_numeric({'': np.load(path, allow_pickle=False)})))
     with load_npz(path) as archive:
         arrays = {}
         for name in archive.files:
@@ -156,35 +160,21 @@ def read_npz(path: Path) -> ColumnTable:
     return _table(path, dict(_numeric(arrays)))
 
 
-def read_npy(path: Path) -> ColumnTable:
-    """Read `.npy`: a record array, or a matrix without names."""
-    array = np.load(path, allow_pickle=False)
-    if array.dtype.names:
-        return from_arrays(str(path), {name: array[name] for name in array.dtype.names})
-    if array.ndim != 2:
-        raise RecordingError(f"'{path}' holds no matrix: save one row per sample")
-    return _without_names(path, array)
-
-
 def _table(path: Path, arrays: Mapping[str, np.ndarray]) -> ColumnTable:
     """Make a table of named arrays; one alone is a matrix without names."""
     (alone, *others) = [a for a in arrays.values() if a.size > 1] or [np.array([])]
     if others or alone.ndim != 2 or min(alone.shape) < 2 or alone.dtype.kind not in 'fiu':
         return from_arrays(str(path), arrays)
-    return _without_names(path, alone)
-
-
-def _without_names(path: Path, array: np.ndarray) -> ColumnTable:
-    array = array if array.shape[0] >= array.shape[1] else array.T
-    columns = {f'column{k + 1}': array[:, k] for k in range(array.shape[1])}
+    rows = alone if alone.shape[0] >= alone.shape[1] else alone.T
+    columns = {f'column{k + 1}': column for k, column in enumerate(rows.T)}
     return from_arrays(str(path), columns, has_header=False)
 
 
 def read_mat(path: Path) -> ColumnTable:
-    """Read a MAT file of version 4 to 7.2, structures as `name.field`."""
+    """Read a MAT file of version 5 to 7.2, structures as `name.field`."""
     from scipy.io import loadmat
 
-    with open_regular(path) as stream:  # compressed variables, of version 5 to 7.2, may be large
+    with open_regular(path) as stream:  # compressed variables may be large
         order, size = '<' if stream.read(_MAT_HEADER)[-2:] == b'IM' else '>', 0
         while len(tag := stream.read(8)) == 8:
             kind, length = struct.unpack(f'{order}II', tag)
@@ -241,7 +231,8 @@ def _numeric(arrays: Mapping[str, np.ndarray]) -> Iterator[tuple[str, np.ndarray
     """Yield plain arrays, and the fields of record arrays."""
     for name, value in arrays.items():
         if value.dtype.names:
-            yield from _numeric({f'{name}.{field}': value[field] for field in value.dtype.names})
+            fields = {f'{name}.{field}'.lstrip('.'): value[field] for field in value.dtype.names}
+            yield from _numeric(fields)
         else:
             yield name, value
 

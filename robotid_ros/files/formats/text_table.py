@@ -28,7 +28,6 @@ HEAD, ROWS = 200, 20_000
 # Share of a row that has to be values, at least and over that of the rows far below: half of what
 # devices tell of each of their signals is numbers, too.
 LEAST, BESIDE = 0.5, 0.75
-MINUS = '\u2212'  # that documents have for a hyphen before numbers
 _GZIP = b'\x1f\x8b'
 # What Python takes for a number, but thousands with signs between them.
 _DIGITS = r'\d(?:_?\d)*'
@@ -65,7 +64,7 @@ def read_text_table(path: Path) -> ColumnTable:
     encoding = 'utf-16' if start[:2] in (b'\xff\xfe', b'\xfe\xff') else 'utf-8-sig'
     if encoding == 'utf-8-sig' and '\ufffd' in start.decode(errors='replace'):
         encoding = 'cp1252'
-    start_text = start.decode(encoding, errors='replace').replace(MINUS, '-')
+    start_text = start.decode(encoding, errors='replace')
     lines = [*io.StringIO(start_text, newline='')]
     # The delimiter that leaves most numbers.
     form, most, known = None, -1.0, dict[str, bool]()
@@ -147,19 +146,10 @@ def read_text_table(path: Path) -> ColumnTable:
     notes, numbered = tuple[Finding, ...](), [name for name in texts if name[-1].isdigit()]
     joints = [name for name in numbered if (m := understand(name)) and m.quantity == 'name']
     if len(joints) > 1:  # rows that name other joints are left out, as of `rostopic echo -p`
-        words, found = form.delimiter.join(texts[name] for name in joints), Counter[str]()
-        for line in _lines(path, encoding, form):
-            if words in line:
-                found[words] += 1
-                continue
-            row = [line.strip()] if form.delimiter else line.split()
-            row = next(csv.reader(row, delimiter=form.delimiter)) if form.delimiter else row
-            plain = [cell.replace(',', '.') if form.decimal_comma else cell for cell in row]
-            told = itertools.compress(row, (c.strip() and not _VALUE.match(c) for c in plain))
-            found[', '.join(map(str.strip, told)) or 'none'] += 1
-        if found.pop(words, 0) and found:  # else blanks around the names, or the same joints
-            sets, often = zip(*found.most_common(), strict=True)
-            notes = (finding('rows_of_other_joints', sets=sets, counts=often),)
+        words = form.delimiter.join(texts[name] for name in joints)
+        rows_of = Counter(words in line for line in _lines(path, encoding, form))
+        if rows_of[True] and rows_of[False]:  # else there are blanks around the names
+            notes = (finding('rows_of_other_joints', count=rows_of[False]),)
             form = form._replace(words=words)
     return ColumnTable(
         str(path),
@@ -184,7 +174,7 @@ def _lines(path: Path, encoding: str, form: _Form | None = None) -> Iterator[str
             return
         for line in itertools.islice(lines, form.first, None):
             if line.strip() and line[0] not in '#%' and form.words in line:
-                yield line.replace(MINUS, '-')
+                yield line
 
 
 def _read(

@@ -73,9 +73,6 @@ BRACKETS_ONLY = ('s', 'm', 'n', 'a', 'min', 'h', 'd', 'v')
 # Of a factor between velocities and derivatives of positions.
 FACTOR_TOLERANCE = 0.1
 _COMMON = ('s', 'ms', 'us', 'ns')
-# Steps of stamps up to which they count as s, ms, µs: robots are logged at 5 Hz to 5 kHz, shorter
-# ones are of minutes, hours or days.
-STEPS = (('', 9e-5), ('s', 0.5), ('ms', 200.0), ('us', 2e5), ('ns', math.inf))
 
 
 def canonical(unit: str) -> str:

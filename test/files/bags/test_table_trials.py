@@ -60,10 +60,3 @@ def test_stamps_that_are_far_off_start_no_trial():
             odd[rows] = value
             assert stays(odd)
     assert stays(stamp.reshape(-1, 2, 20)[:, ::-1].ravel())
-
-
-def test_seconds_of_a_day_go_on_after_midnight():
-    stamp = np.arange(1000) * 10_000_000 + (86_395 * 10**9)
-    found, notes = join_restarted_trials(stamp % (86_400 * 10**9), 'log')
-    np.testing.assert_array_equal(found, stamp)
-    assert not notes

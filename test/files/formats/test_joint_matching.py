@@ -130,9 +130,7 @@ ARM = ('pan', 'lift', 'elbow', 'wrist')
         ([*WHEELS, ARM[:2]], ARM[:2]),
         ([*WHEELS, ARM], ARM[:2]),
         ([ARM, *WHEELS], ARM[:2]),
-        ([ARM, ('arm_1', 'arm_2', 'arm_3')], ('arm_1', 'arm_2')),
         ([('pan', 'lift', 'wrist_1', 'wrist_2')], ('pan', 'lift')),
-        ([('x', 'y', *(f'arm_{k}_joint' for k in (1, 2, 3)))], ('arm_1_joint', 'arm_2_joint')),
         ([('x', 'y', 'l_1', 'l_2', 'r_1', 'r_2')], ('x', 'y')),
     ],
 )

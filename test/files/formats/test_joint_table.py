@@ -169,15 +169,6 @@ def test_degrees_beyond_the_limits_are_found_and_told():
     np.testing.assert_array_equal(raw.position, np.degrees(Q))
 
 
-def test_a_joint_in_rad_among_others_in_degrees_is_doubted():
-    for position, severity in (
-        (np.degrees(Q), Severity.INFO),
-        (Q * [57.3, 1.0], Severity.WARNING),
-    ):
-        (unit,) = select(read(q_=position).notes, 'unit_assumed')
-        assert unit.severity == severity
-
-
 def test_degrees_leave_prismatic_joints_alone():
     given = {'urdf': urdf('a', 'b', kinds=('revolute', 'prismatic'))}
     found = read(given | {'units': (('position', 'deg'),)}, q_=Q * [180 / np.pi, 1.0])
@@ -197,7 +188,7 @@ def test_velocities_are_compared_with_the_positions(factor, unit):
 @pytest.mark.parametrize(
     ('time', 'told'),
     [
-        *((TIME, ''), (TIME * 1e3, 'ms'), (TIME * 1e6, 'us'), (TIME * 1e9, 'ns')),
+        *((TIME, ''), (TIME * 1e3, 'ms')),
         *((TIME + 1.7e9, ''), ((TIME + 1.7e9) * 1e3, 'ms'), ((TIME + 1.7e9) * 1e6, 'us')),
         ((TIME * 1e9).round().astype(np.int64) + 1_700_000_000_123_456_789, 'ns'),
     ],

@@ -58,11 +58,6 @@ def mat(folder):
     return folder / 'log.mat'
 
 
-def mat_4(folder):
-    savemat(folder / 'log.mat', {'t': TIME, 'q': Q.T, 'dq': DQ.T, 'tau': TAU.T}, format='4')
-    return folder / 'log.mat'
-
-
 def mat_73(folder):
     h5py = pytest.importorskip('h5py')
     with h5py.File(folder / 'log.mat', 'w', userblock_size=512) as file:
@@ -153,7 +148,7 @@ def sqlite(folder):
 
 
 FORMATS = (
-    *(csv, npz, npz_sideways, npy, mat, mat_4, mat_73, hdf5, parquet, parquet_of_lists, lerobot),
+    *(csv, npz, npz_sideways, npy, mat, mat_73, hdf5, parquet, parquet_of_lists, lerobot),
     *(ros1, sqlite),
 )
 EVERY = pytest.mark.parametrize('write', FORMATS, ids=lambda f: f.__name__)

@@ -55,12 +55,6 @@ def test_what_surrounds_a_table_is_passed_over(tmp_path, change):
     np.testing.assert_array_equal(values, ROWS)
 
 
-def test_minus_signs_of_documents_are_hyphens(tmp_path):
-    path = tmp_path / 'a.csv'
-    path.write_text('\n'.join(lines(';')).replace('-', '\u2212'), encoding='utf-8')
-    np.testing.assert_array_equal(read(path)[1], ROWS)
-
-
 def test_decimal_commas_are_numbers(tmp_path):
     path = tmp_path / 'a.csv'
     path.write_text('\n'.join(lines(';', decimal=',')))
