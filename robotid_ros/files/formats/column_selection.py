@@ -25,7 +25,6 @@ from .column_names import (
     words_of,
 )
 from .joint_table import COMMAND, FIELDS
-from .read_options import QUANTITIES
 from .table import ColumnTable
 
 DATE = Meaning('time', False, False, '', 0)
@@ -77,9 +76,9 @@ _AGAIN = re.compile(r'( \(\d+\)|\.\d+)$')
 
 
 def find(
-    table: ColumnTable, joints: Sequence[str], named: Mapping[str, str]
-) -> tuple[dict[str, Selection], list[str]]:
-    """Find the columns of each quantity by their names, and which of these no one named."""
+    table: ColumnTable, joints: Sequence[str], named: Mapping[str, str], wanted: Sequence[str]
+) -> dict[str, Selection]:
+    """Find the columns of each quantity that is wanted, as `named` or by their names."""
     names = list(table.names)
     if not named:
         bases = [re.sub(r' \(\d+\)$', '', name) for name in names]
@@ -120,7 +119,7 @@ def find(
         *(Selection(name, ((None, name),), meant[name]) for name in times),
     ]
     found = dict[str, Selection]()
-    for quantity in QUANTITIES:
+    for quantity in wanted:
         if quantity in named:
             found[quantity] = select(table, quantity, named[quantity])
             continue
@@ -156,8 +155,7 @@ def find(
                 best = best._replace(pattern=pattern, members=best.members + other.members)
                 break
         found[quantity] = best._replace(others=tuple(others))
-    automatic = [quantity for quantity in found if quantity not in named]
-    chosen = {n for q in automatic if q in FIELDS for _, n in found[q].members}
+    chosen = {n for q in FIELDS if q in found and q not in named for _, n in found[q].members}
     twins = {name: _AGAIN.sub('', name) for name in names if name not in chosen}
     twins = {name: own for name, own in twins.items() if own in chosen}
     columns = table.read([*dict.fromkeys([*twins, *twins.values()])]) if twins else {}
@@ -167,7 +165,7 @@ def find(
                 f"'{table.source}' has two columns '{own}', of different values: rename one, or "
                 f"choose with --columns, where the second one is '{name}'"
             )
-    return found, automatic
+    return found
 
 
 def match_columns_to_joints(

@@ -15,7 +15,7 @@ from ...core.signals.velocities import WITHOUT_JUMPS
 from ...exceptions import RecordingError
 from ..atomic import file_errors, open_regular
 from ..bounded import damage_errors
-from .column_names import BRACKETS, is_unknown_unit, match_joint_names, words_of
+from .column_names import BRACKETS, is_unknown_unit, match_joint_names, Selection, words_of
 from .column_selection import find, match_columns_to_joints, missing
 from .joint_table import COMMAND, FIELDS, JointTable
 from .read_options import NEEDED, ReadOptions
@@ -33,28 +33,25 @@ from .units import (
     WITHOUT_VALUE,
 )
 
-_MAGIC: tuple[tuple[bytes, Callable[[Path], ColumnTable] | None], ...] = (
-    (b'PK\x03\x04', read_numpy),
-    (b'\x93NUMPY', read_numpy),
-    (b'\x89HDF\r\n\x1a\n', read_hdf5),
-    (b'MATLAB 5.0', read_mat),
-    (b'PAR1', read_parquet),
-    (b'\xff\xfe', read_text_table),  # UTF-16
-    (b'\xfe\xff', read_text_table),
-    (b'\x1f\x8b', read_text_table),  # gzip
+# How files of each format begin, from a byte on.
+_MAGIC: tuple[tuple[int, bytes, Callable[[Path], ColumnTable] | None], ...] = (
+    (0, b'PK\x03\x04', read_numpy),
+    (0, b'\x93NUMPY', read_numpy),
+    (0, b'\x89HDF\r\n\x1a\n', read_hdf5),
+    (512, b'\x89HDF', read_hdf5),  # behind a header of MATLAB
+    (0, b'MATLAB 5.0', read_mat),
+    (0, b'PAR1', read_parquet),
+    (0, b'\xff\xfe', read_text_table),  # UTF-16
+    (0, b'\xfe\xff', read_text_table),
+    (0, b'\x1f\x8b', read_text_table),  # gzip
     # Bags, of which short ones hold no byte that tells them from a text.
-    *(
-        (magic, None)
-        for magic in (b'\x89MCAP', b'SQLite format 3', b'#ROSBAG', b'\x28\xb5\x2f\xfd')
-    ),
+    (0, b'\x89MCAP', None),
+    (0, b'SQLite format 3', None),
+    (0, b'#ROSBAG', None),
+    (0, b'\x28\xb5\x2f\xfd', None),  # zstd
 )
-# In a workbook of Excel, which is an archive as .npz is.
-_WORKBOOK = b'[Content_Types].xml'
-# First bytes by which a file without a known ending is a text, and signs that no text has.
+# First bytes by which a file of another beginning is a text, and signs that no text has.
 _SAMPLE, _BINARY = 4096, bytes({*range(9), *range(14, 27), *range(28, 32)})
-# Where the header of MATLAB's own files ends and that of HDF5 begins, and where an archive has the
-# name of its first file.
-_USER_BLOCK, _ENTRY = 512, 30
 # A position beyond so many times its limit, and inside it in degrees, is one in degrees.
 BEYOND_LIMIT, INSIDE_LIMIT = 2.0, 1.1
 # Rows of a damaged beginning or end: this share at most, so many times as far from the middle as
@@ -68,30 +65,24 @@ _last: dict[tuple[Path, str, int, int, ReadOptions], JointTable | None] = {}
 
 def open_table(path: Path, options: ReadOptions) -> JointTable | None:
     """Read a table, None for other files; the one read last is kept, for several passes."""
-    start, shown = b'', str(path)
+    readers: list[Callable[[Path], ColumnTable] | None]
     with file_errors(path):
         state = path.stat()
-        is_folder = stat.S_ISDIR(state.st_mode)
-        key = (path.absolute(), shown, state.st_mtime_ns, state.st_size, options)
+        key = (path.absolute(), str(path), state.st_mtime_ns, state.st_size, options)
         if key in _last:
             return _last[key]
-        if not is_folder:
+        if stat.S_ISDIR(state.st_mode):
+            readers = [read_parquet] if is_lerobot(path) else [None]
+        else:
             with open_regular(path) as stream:
                 start = stream.read(_SAMPLE)
-    if start[_ENTRY:].startswith(_WORKBOOK):
-        raise RecordingError(f"'{shown}' is a workbook of Excel: save its sheet as CSV")
-    readers = [reader for magic, reader in _MAGIC if start.startswith(magic)]
-    reader = readers[0] if readers else None
-    if start[_USER_BLOCK:].startswith(b'\x89HDF'):
-        reader = read_hdf5
-    elif is_folder and is_lerobot(path):
-        reader = read_parquet
-    elif not readers and start and start.translate(None, _BINARY) == start:
-        reader = read_text_table
+            readers = [reader for at, magic, reader in _MAGIC if start[at:].startswith(magic)]
+            if not readers and start and start.translate(None, _BINARY) == start:
+                readers = [read_text_table]
     table = None
-    if reader is not None:
-        with damage_errors(shown):
-            table = read_joint_table(reader(path), options)
+    if readers and readers[0] is not None:
+        with damage_errors(path):
+            table = read_joint_table(readers[0](path), options)
     _last.clear()
     _last[key] = table
     return table
@@ -106,11 +97,9 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
             'of --columns'
         )
     robot = JointTree(options.urdf or '<robot/>')
-    known = (*robot.independent, *robot.mimics) or options.joints
-    found, automatic = find(table, known, named)
     wanted = ('position', 'velocity', needed[1])
-    found = {quantity: each for quantity, each in found.items() if quantity in ('time', *wanted)}
-    automatic = [quantity for quantity in automatic if quantity in found]
+    known = (*robot.independent, *robot.mimics) or options.joints
+    found = find(table, known, named, ('time', *wanted))
     for quantity in needed:
         if quantity not in found:
             raise missing(table, quantity, found)
@@ -143,114 +132,111 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
         # Times 1.0: counts that are integers get a unit, too. Infinity is no measured value.
         table_of = 1.0 * np.column_stack([content.get(own.get(j, ''), missed) for j in joints])
         values[quantity] = np.where(np.isfinite(table_of), table_of, math.nan)
-
-    # Units are those that the user gives, else those in the names of the columns.
+    clocks = [content[name] for name in times]
+    stamp, kept, told = make_stamps(table, found.get('time'), clocks, options, values)
+    notes += told
+    values = {quantity: array[kept] for quantity, array in values.items()}
+    if (np.diff(stamp) < 0).any() or not np.isfinite(values['position']).any(axis=1).all():
+        stamp, values, told = align_rows(stamp, values)
+        notes += told
+    # To SI: units are those that the user gives, else those in the names of the columns, else
+    # those that limits of the description or velocities prove.
+    given = dict(options.units)
     described = [robot.joints.get(joint) for joint in joints]
     turning = [joint if joint and joint.type == 'revolute' else None for joint in described]
     prismatic = np.array([j is not None and j.type == 'prismatic' for j in described])
-    given, units = dict(options.units), dict[str, str]()
+    units = dict[str, str]()
     for quantity, own in places.items():
-        each = found[quantity].meaning.unit.split(',')
+        selection = found[quantity]
+        each = selection.meaning.unit.split(',')
         if len(each) > 1:  # one for each column; any for joints without one
-            names = (name for _, name in found[quantity].members)
-            of_column = dict(zip(names, each, strict=True))
+            of_column = dict(zip((name for _, name in selection.members), each, strict=True))
             each = [of_column.get(own.get(joint, ''), each[0]) for joint in joints]
         units[quantity] = given.get(quantity) or ','.join(each)
+        bracketed = None if units[quantity] else BRACKETS.search(selection.pattern)
+        if bracketed and is_unknown_unit(bracketed[1]):
+            reason = f'its unit, {bracketed[1]}, is unknown'
+            assumed = finding('unit_assumed', quantity=quantity, unit='SI', reason=reason)
+            notes.append(assumed.at(Severity.WARNING))
     if options.calibration:
         centres = [0.5 * (joint.lower + joint.upper) if joint else 0.0 for joint in turning]
         _calibrate(values, joints, centres, options, table.source)
         units |= {quantity: 'rad' for quantity in ('position', COMMAND) if quantity in units}
-    said, patterns = units['position'], {q: selection.pattern for q, selection in found.items()}
+    said = units['position']
     limits = np.array([max(-j.lower, j.upper) if j else math.inf for j in turning])
     limited = np.isfinite(limits) & (limits > 0.0)
     shares = np.abs(values['position'][:, limited]) / limits[limited]
-    proven = list[Finding]()
-    for quantity, pattern in patterns.items():
-        bracketed = None if quantity == 'time' or units[quantity] else BRACKETS.search(pattern)
-        if bracketed and is_unknown_unit(bracketed[1]):
-            reason = f'its unit, {bracketed[1]}, is unknown'
-            assumed = finding('unit_assumed', quantity=quantity, unit='SI', reason=reason)
-            proven.append(assumed.at(Severity.WARNING))
     if said or (np.nanmax(shares, axis=0, initial=0.0) > BEYOND_LIMIT).any():
-        name, position = patterns['position'], values['position']
-        units['position'], told = _unit_of_positions(said, name, position, shares)
-        proven += told
+        units['position'] = _unit_of_positions(said, found['position'], values['position'], shares)
+        if units['position'] != said:
+            reason = 'they exceed the limits of the robot description in rad'
+            notes.append(finding('unit_assumed', quantity='position', unit='deg', reason=reason))
     if COMMAND in values and not said:
         largest = max(float(np.nanmax(np.abs(values[q]))) for q in ('position', COMMAND))
         if NORMALISED[0] < largest <= NORMALISED[1]:
             unit = units['position'] or 'rad'
-            proven.append(finding('units_may_be_normalised', largest=largest, unit=unit))
+            notes.append(finding('units_may_be_normalised', largest=largest, unit=unit))
 
-    clocks = [content[name] for name in times]
-    stamp, kept_rows, of_stamps = make_stamps(table, found.get('time'), clocks, options, values)
-    values = {quantity: array[kept_rows] for quantity, array in values.items()}
-    aligned, joined = list[Finding](), list[Finding]()
-    if (np.diff(stamp) < 0).any() or not np.isfinite(values['position']).any(axis=1).all():
-        stamp, values, aligned = align_rows(stamp, values)
-
-    # Velocities prove units that nothing says; what has no size is left out, or counts as SI.
+    # What has no size is left out, or counts as SI; velocities prove units that nothing says.
     sizeless = {
         q: next((u for u in units.get(q, '').split(',') if u and canonical(u) in none), '')
         for q, none in WITHOUT_VALUE.items()
     }
     if sizeless['velocity']:
         values['velocity'][:], units['velocity'] = math.nan, ''
-        proven.append(finding('velocities_left_out', unit=sizeless['velocity']))
+        notes.append(finding('velocities_left_out', unit=sizeless['velocity']))
     elif np.isfinite(values['velocity']).any() and not (
         units['position'] and units['velocity'] and 'velocity' in given
     ):
-        proven += _prove_units(values, stamp, units, prismatic, patterns)
-    effort, of_log = units.get('effort', ''), None
+        notes += _prove_units(values, stamp, units, prismatic, found)
+    effort, other = units.get('effort', ''), ''  # than torques
     if '*' not in effort:
-        if size := sizeless['effort']:
-            of_log = finding('effort_unit_of_log', what=size, each=size, unit=size)
+        if other := sizeless['effort']:
+            notes.append(finding('effort_unit_of_log', what=other, each=other, unit=other))
             units['effort'] = ''
-        elif ('effort' in found and found['effort'].meaning.current) or any(
+        elif ('effort' in places and found['effort'].meaning.current) or any(
             canonical(unit) in CURRENTS for unit in filter(None, effort.split(','))
         ):
-            of_log = finding('effort_unit_of_log', what='currents', each='ampere', unit='A')
+            other = 'A'
+            notes.append(finding('effort_unit_of_log', what='currents', each='ampere', unit='A'))
     for quantity, array in values.items():
         commanded = quantity == COMMAND
         if unit := units.get(quantity) or (units['position'] if commanded else ''):
             array *= factors('position' if commanded else quantity, unit, prismatic)
-    if not options.commands:
-        step = float(np.median(np.diff(stamp))) if len(stamp) > 1 else 0.0
-        rate = 1e9 / step if step > 0.0 else 0.0
-        where = f"'{table.source}', {patterns['effort']}"
-        q, tau, dq = (values[quantity] for quantity in ('position', 'effort', 'velocity'))
-        refuse_derived_efforts(joints, q, tau, dq, rate, where)
-    before = list(table.notes)
-    if automatic:
-        taken = {q: found[q] for q in automatic}
+    before, taken = list(table.notes), {q: each for q, each in found.items() if q not in named}
+    if taken:
+        measured = [quantity for quantity in ('position', 'effort') if quantity in taken]
+        others = [other for quantity in measured for other in taken[quantity].others]
         shown = {  # what a reader knows columns by
             s.pattern: f'{s.members[0][1]} … {s.members[-1][1]}'
             if len(s.members) > 1 and '{' in s.pattern
             else s.pattern
-            for own in taken.values()
-            for s in (own, *own.others)
+            for s in (*taken.values(), *others)
         }
-        others = [o for q in ('position', 'effort') if q in taken for o in taken[q].others]
-        alike = [shown[other.pattern] for other in others]
         said_by = [(shown[s.pattern], s.meaning.unit) for s in taken.values()]
-        # What counts as SI for want of a unit.
-        in_si = [q for q in ('position', 'effort') if q in taken and not (units[q] or of_log)]
         before.append(
             finding(
                 'columns_found',
                 table=table.source,
                 quantities=tuple(taken),
                 columns=[pattern + (f' [{unit}]' if unit else '') for pattern, unit in said_by],
-                alike=' and '.join(alike[:4]),
-                in_si=' and '.join(in_si),
+                alike=' and '.join(shown[other.pattern] for other in others[:4]),
+                # What counts as SI for want of a unit.
+                in_si=' and '.join(q for q in measured if not (units[q] or other)),
             )
         )
+    if not options.commands:
+        step = float(np.median(np.diff(stamp))) if len(stamp) > 1 else 0.0
+        rate = 1e9 / step if step > 0.0 else 0.0
+        where = f"'{table.source}', {found['effort'].pattern}"
+        q, tau, dq = (values[quantity] for quantity in ('position', 'effort', 'velocity'))
+        refuse_derived_efforts(joints, q, tau, dq, rate, where)
     if (np.diff(stamp) < 0).any():
-        stamp, joined = join_restarted_trials(stamp, table.source)
-    proven += [of_log] if of_log else []
+        stamp, told = join_restarted_trials(stamp, table.source)
+        notes += told
     return JointTable(
         joints, stamp, np.maximum.accumulate(stamp), *(values[quantity] for quantity in FIELDS),
-        command=values.get(COMMAND),
-        notes=(*before, *dict.fromkeys(notes), *of_stamps, *aligned, *proven, *joined),
+        command=values.get(COMMAND), notes=tuple(dict.fromkeys([*before, *notes])),
     )  # fmt: skip
 
 
@@ -278,9 +264,10 @@ def _calibrate(
 
 
 def _unit_of_positions(
-    said: str, name: str, position: np.ndarray, shares: np.ndarray
-) -> tuple[str, list[Finding]]:
-    """Return the unit of positions (N, n), as `said` or by the limits, '' if none, and notes."""
+    said: str, selection: Selection, position: np.ndarray, shares: np.ndarray
+) -> str:
+    """Return the unit of positions (N, n), as `said` or by `shares` of limits, '' for SI."""
+    name = selection.pattern
     for unit in said.split(','):
         if canonical(unit) in WITHOUT_VALUE['position']:
             raise RecordingError(
@@ -289,11 +276,10 @@ def _unit_of_positions(
                 'commas'
             )
     if said:
-        return said, []
+        return said
     in_degrees = (np.nanmax(shares, axis=0, initial=0.0) * DEGREE < INSIDE_LIMIT).all()
     if in_degrees and 'motor' not in words_of(name):
-        why = 'they exceed the limits of the robot description in rad'
-        return 'deg', [finding('unit_assumed', quantity='position', unit='deg', reason=why)]
+        return 'deg'
     # Single wrong values are no unit.
     usual = np.quantile(np.nan_to_num(shares), WITHOUT_JUMPS, axis=0)
     if in_degrees or (usual > BEYOND_LIMIT).any():
@@ -303,7 +289,7 @@ def _unit_of_positions(
             "'position=deg', of counts or at motors with its size, 'position=counts*1.2e-5' "
             "or 'position=rad*0.01', or 'position=rad' where the limits are wrong"
         )
-    return '', []
+    return ''
 
 
 def _prove_units(
@@ -311,7 +297,7 @@ def _prove_units(
     stamp: np.ndarray,
     units: dict[str, str],
     prismatic: np.ndarray,
-    names: Mapping[str, str],
+    found: Mapping[str, Selection],
 ) -> list[Finding]:
     """Put units there that make velocities (N, n) the derivatives of positions; return notes."""
     known = {quantity: units[quantity] for quantity in ('position', 'velocity')}
@@ -332,7 +318,7 @@ def _prove_units(
                 if units[quantity] != unit
             ]
     raise RecordingError(
-        f'the velocities {names["velocity"]} are {ratio:.3g} times the derivatives of the '
-        f'positions {names["position"]}, as no units are: give the right ones, of the '
+        f'the velocities {found["velocity"].pattern} are {ratio:.3g} times the derivatives of the '
+        f'positions {found["position"].pattern}, as no units are: give the right ones, of the '
         "times too, as in --units 'time=ms position=rad velocity=rad/s'"
     )

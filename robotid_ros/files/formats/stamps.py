@@ -127,7 +127,36 @@ def make_stamps(
     whole, position, reason = time.dtype.kind in 'iu', motion['position'][kept], ''
 
     if not unit:
-        unit, reason = _unit_of(name, time, position, motion['velocity'][kept])
+        disordered = (np.diff(time) < 0).mean() > MAX_RESTARTS
+        steps = np.abs(np.diff(np.sort(time) if disordered else time))
+        if not (steps > 0.0).any():
+            raise RecordingError(
+                f'the times {name} are the same in all rows: name another column with '
+                "--columns 'time=NAME', or give the rate in Hz with --rate"
+            )
+        step = float(np.median(steps[steps > 0.0]))
+        fitting = {
+            each: scale
+            for each, scale in FACTORS['time'].items()
+            if _STEPS_OF_ROBOTS[0] < step * scale <= _STEPS_OF_ROBOTS[1]
+        }
+        low, high, velocity = time.min(), time.max(), motion['velocity'][kept]
+        dated = (u for u, x in fitting.items() if _YEARS[0] < low * x and high * x < _YEARS[1])
+        if unit := next(dated, ''):
+            reason = 'for so they are dates of today'
+        elif np.isfinite(velocity).any():
+            unit = proven_time_unit(time, position, velocity)
+            unit = unit if unit in fitting else ''
+            reason = 'for so the velocities are the derivatives of the positions'
+    if not unit:
+        if (steps == 0.0).mean() > MOSTLY:  # coarse ones
+            step *= float((steps > 0.0).mean())
+        reason, unit = 'by their steps', next((u for most, u in _STEPS if step <= most), _LONGER)
+        if unit not in FACTORS['time']:
+            raise RecordingError(
+                f'the times {name} are {step:.6g} apart, which may be {unit}: give their unit, as '
+                f"in --units 'time={unit.split()[-1]}', or the rate in Hz with --rate"
+            )
     scale = round(FACTORS['time'][unit] * 1e9)
     reached = float(np.abs(time.astype(float)).max()) * scale * 1e-9
     if reached >= LATEST:
@@ -145,45 +174,9 @@ def make_stamps(
         if told:
             stamp = stamp[0] + np.round((since - min(0.0, since[0])) * 1e9).astype(np.int64)
             notes = [*told, *notes]
-    if reason:
+    if reason and unit != 's':
         notes.insert(0, finding('time_unit_assumed', columns=name, unit=unit, reason=reason))
     return stamp, kept, notes
-
-
-def _unit_of(
-    name: str, time: np.ndarray, position: np.ndarray, velocity: np.ndarray
-) -> tuple[str, str]:
-    """Return the unit of times (N,) that nothing says, and why; RecordingError: unclear."""
-    disordered = (np.diff(time) < 0).mean() > MAX_RESTARTS
-    steps = np.abs(np.diff(np.sort(time) if disordered else time))
-    if not (steps > 0.0).any():
-        raise RecordingError(
-            f'the times {name} are the same in all rows: name another column with '
-            "--columns 'time=NAME', or give the rate in Hz with --rate"
-        )
-    step = float(np.median(steps[steps > 0.0]))
-    fitting = {
-        unit: scale
-        for unit, scale in FACTORS['time'].items()
-        if _STEPS_OF_ROBOTS[0] < step * scale <= _STEPS_OF_ROBOTS[1]
-    }
-    for unit, scale in fitting.items():
-        if _YEARS[0] < time.min() * scale and time.max() * scale < _YEARS[1]:
-            return unit, '' if unit == 's' else 'for so they are dates of today'
-    if np.isfinite(velocity).any():
-        unit = proven_time_unit(time, position, velocity)
-        if unit in fitting:
-            why = 'for so the velocities are the derivatives of the positions'
-            return unit, '' if unit == 's' else why
-    if (steps == 0.0).mean() > MOSTLY:  # coarse ones
-        step *= float((steps > 0.0).mean())
-    unit = next((unit for longest, unit in _STEPS if step <= longest), _LONGER)
-    if unit not in FACTORS['time']:
-        raise RecordingError(
-            f'the times {name} are {step:.6g} apart, which may be {unit}: give their unit, as in '
-            f"--units 'time={unit.split()[-1]}', or the rate in Hz with --rate"
-        )
-    return unit, '' if unit == 's' else 'by their steps'
 
 
 def _contradicted(

@@ -156,7 +156,10 @@ def read_numpy(path: Path) -> ColumnTable:
             with contextlib.suppress(ValueError):  # objects of Python
                 arrays[name] = archive[name]
     if not any(isinstance(array, np.ndarray) for array in arrays.values()):
-        raise RecordingError(f"'{path}' is an archive without arrays of NumPy: unpack it")
+        raise RecordingError(
+            f"'{path}' is an archive without arrays of NumPy: unpack it; of a workbook, save a "
+            'sheet as CSV'
+        )
     return _table(path, dict(_numeric(arrays)))
 
 

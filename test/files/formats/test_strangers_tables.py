@@ -1,5 +1,7 @@
 """Tables as PLCs, controllers, spreadsheets and data frames export them."""
 
+import zipfile
+
 import numpy as np
 import pytest
 from scipy.io import savemat
@@ -186,10 +188,10 @@ def test_counts_and_shares_need_a_gain(tmp_path):
 
 
 def test_a_workbook_is_told_what_to_do(tmp_path):
-    path = tmp_path / 'log'
-    path.write_bytes(b'PK\x03\x04' + bytes(26) + b'[Content_Types].xml')
-    with pytest.raises(RecordingError, match='workbook of Excel: save its sheet as CSV'):
-        open_table(path, ReadOptions())
+    with zipfile.ZipFile(tmp_path / 'log.xlsx', 'w') as archive:
+        archive.writestr('[Content_Types].xml', '<Types/>')
+    with pytest.raises(RecordingError, match='of a workbook, save a sheet as CSV'):
+        open_table(tmp_path / 'log.xlsx', ReadOptions())
 
 
 @pytest.mark.parametrize('start', [b'\x80\x04\x95rest', b'ARROW1\0\0', b'\xd0\xcf\x11\xe0\0'])
