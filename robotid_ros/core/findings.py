@@ -176,8 +176,6 @@ F132 commands_as_efforts info: The joint states report {what} of {joints}: the c
   makes parameters wrong.
 F133 efforts_of_topic info: The efforts are those of {topic} WHY Measured currents or torques may
   be published elsewhere than joint states.
-F134 several_publishers info: {groups} come from different publishers: they are interpolated WHY
-  Clocks of publishers may differ.
 F135 update_rate info: The states of '{controller}' come at {rate:.4g} Hz, its parameter
   update_rate is {stated}: the rate of the states is used WHY DIDIM simulates the controller at its
   update rate.

@@ -167,22 +167,6 @@ def test_clocks(made, run, identified, config, tmp_path, stamp, name, words):
     assert not name or name in identified(bag, config())
 
 
-@pytest.mark.parametrize('every', [1, 2])
-def test_one_publisher_for_each_group_of_joints(made, identified, config, tmp_path, every):
-    from bag_tools import joint_state
-
-    rows = []
-    r = made.recording
-    for k in range(r.time.size):
-        now = EPOCH + k * STEP
-        rows.append((now, joint_state(now, r.joints[:2], r.position[k, :2], (), r.effort[k, :2])))
-        if k % every == 0:
-            near = now + 30_000
-            rows.append((near, joint_state(near, r.joints[2:], *(x[k, 2:] for x in (
-                r.position, r.velocity, r.effort)))))  # fmt: skip
-    assert 'several_publishers' in identified(write(tmp_path / 'bag', rows), config())
-
-
 def test_grippers_and_changing_orders(made, identified, config, tmp_path):
     from bag_tools import joint_state
 

@@ -223,10 +223,6 @@ def _array(layout: Layout, payloads: np.ndarray, topic: str, field: str) -> np.n
 
 # Messages of each topic that are looked at where there are several: a second at 100 Hz.
 FIRST_MESSAGES = 100
-# Publishers of some joints each are interpolated together when this share of their stamps has
-# near neighbours in all of them: a tenth may be lost at the ends and in gaps, publishers that ran
-# one after the other are refused.
-MIN_SHARED = 0.9
 # Messages (places among the topic's, table) with one set of joints, as decoded so far.
 _Parts = list[tuple[np.ndarray, JointTable]]
 
@@ -404,40 +400,19 @@ def _with_topic(bag: Bag, tables: Sequence[JointTable], name: str) -> list[Joint
     ]
 
 
-def merge_joints(tables: Sequence[JointTable], joints: Sequence[str] | None) -> JointTable:
-    """Make one table of the joints asked for, of several publishers by interpolation."""
+def select_joints(tables: Sequence[JointTable], joints: Sequence[str] | None) -> JointTable:
+    """Return the joints asked for, of the fullest table that has them all, or all of its own."""
     ranked = sorted(tables, key=lambda table: table.fullness, reverse=True)
-    if joints is None:
-        joints = ranked[0].joints
+    joints = ranked[0].joints if joints is None else joints
+    for table in ranked:
+        if set(joints) <= set(table.joints):
+            return table.columns(joints)
     known = tuple(sorted({name for table in ranked for name in table.joints}))
     for joint in joints:
         if joint not in known:
             raise UnknownNameError('joint of the recording', joint, known)
-    for table in ranked:
-        if set(joints) <= set(table.joints):
-            return table.columns(joints)
-    # All publishers on the stamps of the slowest; exact where they run in step.
-    owners = {joint: next(t for t in ranked if joint in t.joints) for joint in joints}
-    used = list({id(table): table for table in owners.values()}.values())
-    slowest = min(used, key=lambda t: len(t.stamp))
-    # A sample counts where every publisher has one before and one after it, not far away.
-    together, exact = np.ones(len(slowest.stamp), dtype=bool), True
-    values = np.full((len(slowest.stamp), len(FIELDS), len(joints)), np.nan)
-    for table in used:
-        own = [joint for joint in joints if owners[joint] is table]
-        states = np.stack([getattr(table.columns(own), name) for name in FIELDS], axis=1)
-        found, inside = interpolate(slowest.stamp, table.stamp, states, HALF)
-        values[:, :, [joints.index(joint) for joint in own]] = found
-        together &= inside
-        exact &= bool(np.isin(slowest.stamp, table.stamp).all())
-    publishers = [f'[{", ".join(table.joints)}]' for table in used]
-    if together.mean() < MIN_SHARED:
-        raise RecordingError(
-            'joint states come from several publishers that do not run at one time '
-            f'({" and ".join(publishers)}): record one publisher of all joints, or identify each '
-            'group by itself'
-        )
-    notes = () if exact else (finding('several_publishers', groups=publishers),)
-    return JointTable(
-        tuple(joints), slowest.stamp, slowest.received, *values.swapaxes(0, 1), notes=notes
-    ).rows(together)
+    publishers = [f'[{", ".join(table.joints)}]' for table in ranked]
+    raise RecordingError(
+        f'joint states come from several publishers ({" and ".join(publishers)}): record one '
+        'publisher of all joints, or identify each group by itself with --joints'
+    )

@@ -123,12 +123,10 @@ def _add_installed(store: Any, message_type: str) -> None:
     store.register({k: v for k, v in types.items() if k not in store.fielddefs})
 
 
-# Layouts on one topic that are kept, of use and of none. Where hardly more messages share a layout
-# than there are, decoding in bulk is in vain, as for a frame_id that counts up.
+# Layouts on one topic, of use and of none, each of which takes a walk: further messages are left
+# out. Where hardly more messages share a layout than there are, decoding in bulk is in vain, as
+# for a frame_id that counts up.
 MAX_LAYOUTS = 1000
-# Messages on one topic that are looked at in vain: each takes a walk of its own. Further ones that
-# have no layout that is known are left out unseen.
-MAX_WALKS = 20_000
 DAMAGED, FURTHER = 'damaged', f'of more than {MAX_LAYOUTS} different layouts'
 # Joint states after which a new chunk of a recording may begin.
 BATCH = 8192
@@ -172,8 +170,7 @@ class Decoder:
         self.typestore, self.message_type, self._fault_of = typestore, message_type, fault_of
         self.layouts: list[Layout] = []
         self.left_out: Counter[str] = Counter()
-        self._kept: Counter[bool] = Counter()
-        self._used = self._vain_walks = 0
+        self._used = 0
 
     def groups(self, messages: Messages) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
         """Yield number of the layout, (M, length) bytes, (M,) positions in `messages`."""
@@ -186,7 +183,8 @@ class Decoder:
                 self.left_out[DAMAGED] += len(rows)
                 continue
             yield from self._split(messages.matrix(rows), rows)
-        if self._kept[False] == MAX_LAYOUTS and self._used < 2 * MAX_LAYOUTS:
+        useful = sum(not layout.fault for layout in self.layouts)
+        if len(self.layouts) == MAX_LAYOUTS and self._used < 2 * useful:
             raise RecordingError(
                 f'{MAX_LAYOUTS} different layouts of {self.message_type} on one topic: record one '
                 'publisher with constant joint names and frame_id'
@@ -198,17 +196,12 @@ class Decoder:
         """Yield groups of messages of one length that are of use, count the others."""
         known = [k for k, each in enumerate(self.layouts) if len(each.sample) == matrix.shape[1]]
         while len(rows):
-            if not known and self._vain_walks > MAX_WALKS:
+            if not known and len(self.layouts) == MAX_LAYOUTS:
                 self.left_out[FURTHER] += len(rows)
                 return
             if not known:
-                found = self._new_layout(matrix[0].tobytes())
-                if found is None:
-                    self._vain_walks += 1
-                    matrix, rows = matrix[1:], rows[1:]
-                    continue
                 known.append(len(self.layouts))
-                self.layouts.append(found)
+                self.layouts.append(self._layout_of(matrix[0].tobytes()))
             number = known.pop(0)
             layout = self.layouts[number]
             same = layout.matches(matrix)
@@ -221,21 +214,14 @@ class Decoder:
                 yield number, matrix[alike], rows[alike]
             matrix, rows = matrix[~same], rows[~same]
 
-    def _new_layout(self, payload: bytes) -> Layout | None:
-        """Return the layout of a message, None where the message is left out."""
+    def _layout_of(self, payload: bytes) -> Layout:
         try:
             walker = _Walker(self.typestore, payload)
             walker.message(self.message_type, '')
         except (struct.error, IndexError, ValueError, KeyError, RecursionError):
-            self.left_out[DAMAGED] += 1
-            return None
-        layout = walker.layout
-        layout.fault = self._fault_of(layout)
-        if self._kept[bool(layout.fault)] < MAX_LAYOUTS:
-            self._kept[bool(layout.fault)] += 1
-            return layout
-        self.left_out[layout.fault or FURTHER] += 1
-        return None
+            return Layout(payload, [slice(len(payload))], fault=DAMAGED)  # of this message alone
+        walker.layout.fault = self._fault_of(walker.layout)
+        return walker.layout
 
 
 class _Walker:

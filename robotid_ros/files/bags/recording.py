@@ -24,7 +24,7 @@ from ...core.signals.stamp_correction import undo_clock_jumps
 from ...exceptions import RecordingError
 from ..formats.joint_table import concatenate, JointTable
 from ..formats.read_options import BAG_SUFFIXES, DEFAULTS, ReadOptions
-from .joint_states import add_reference, find_topic, MARGIN, merge_joints, read_joint_states
+from .joint_states import add_reference, find_topic, MARGIN, read_joint_states, select_joints
 from .session import add_context, Clock
 from .storage import Bag, open_bag, UNBOUNDED, Window
 
@@ -263,7 +263,7 @@ def _read_chunks(
 ) -> Iterator[JointTable]:
     """Yield joint states, the joints of the first chunk."""
     for found in read_joint_states(bag, topic, CHUNK_DURATION, window):
-        states = merge_joints(found, joints)
+        states = select_joints(found, joints)
         joints = states.joints
         yield states
 
@@ -301,7 +301,7 @@ def open_recording(
             tables = next(read_joint_states(bag, topic))
         # Of all publishers one table, of the joints that can be used, on one clock.
         alone = joints is None and len(tables) == 1
-        states = tables[0] if alone else merge_joints(tables, joints)
+        states = tables[0] if alone else select_joints(tables, joints)
         has = np.array([np.isfinite(x).any(axis=0) for x in (states.effort, states.position)])
         if not has.all():
             kept = _usable_joints(states.joints, has, str(path), joints is None, options)

@@ -1,10 +1,8 @@
 """What is in a recording, how good it is, and what it can be used for."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-import contextlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-import itertools
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,13 +15,12 @@ from ...core.signals.recording import MAX_SAMPLES, Phase, range_of_positions, Si
 from ...exceptions import RobotIdError, shortened
 from ..formats.joint_table import FIELDS, JointTable
 from ..formats.read_options import DEFAULTS, ReadOptions
-from .joint_states import find_topic, merge_joints, read_joint_states
+from .joint_states import find_topic, read_joint_states
 from .messages import CONTROLLER_STATE
 from .recording import CHUNK_DURATION, correct_clock_chunks, on_one_clock, to_recording
 from .session import changed_gains, Clock, cut_notes, read_phases, read_session, read_urdf
 from .storage import open_bag
 
-MIN_MESSAGES = 0.25  # share of the fullest publisher's messages below which another is left out
 # Intervals of so many usual ones are gaps: one lost message makes it 2, jitter stays below.
 GAP_FACTOR = 1.8
 
@@ -102,7 +99,7 @@ def summarise(path: str | Path, options: ReadOptions = DEFAULTS) -> BagSummary:
                 states = states.columns(joints or states.joints)
                 joints = states.joints
                 if not moves:  # the first chunk in motion says what is repaired or wrong
-                    notes, obstacle = check_identifiable(_join_measured_joints(tables))
+                    notes, obstacle = check_identifiable(states)
                 times.append(np.stack([states.stamp, states.received]))
                 values = [getattr(states, name) for name in FIELDS]
                 missing.append((~np.isfinite(values)).sum(axis=1))
@@ -190,22 +187,10 @@ def timing_of(raw: np.ndarray, stamp: np.ndarray) -> Timing:
     )
 
 
-def _join_measured_joints(tables: Sequence[JointTable]) -> JointTable:
-    """Bring all joints that have positions and efforts together, on one clock."""
-    states = max(tables, key=lambda table: table.fullness)
-    whole: dict[str, None] = {}
-    for table in tables:
-        if len(table.stamp) >= MIN_MESSAGES * len(states.stamp):
-            measured = np.isfinite(table.position) & np.isfinite(table.effort)
-            whole |= dict.fromkeys(itertools.compress(table.joints, measured.any(axis=0)))
-    with contextlib.suppress(RobotIdError):
-        states = merge_joints(tables, tuple(whole)) if whole else states
-    states, rows, _ = on_one_clock(states)
-    return states.rows(rows)
-
-
 def check_identifiable(states: JointTable) -> tuple[list[Finding], str]:
     """Return what is repaired, and why no identification is possible, '' if one is."""
+    states, rows, _ = on_one_clock(states)
+    states = states.rows(rows)
     recording = to_recording(states, states.stamp[0], '')
     try:
         resampled, rate, _, notes = resample_uniformly(recording, SignalSettings())

@@ -48,8 +48,7 @@ def garbage(kind, number):
 @pytest.mark.parametrize(
     'kind', ['doubled', 'doubled anew', 'too short', 'nameless', 'other joints', 'bytes']
 )
-def test_a_flood_of_garbage_hides_no_state(tmp_path, kind, monkeypatch):
-    monkeypatch.setattr('robotid_ros.files.bags.messages.MAX_WALKS', 3000)
+def test_a_flood_of_garbage_hides_no_state(tmp_path, kind):
     good = states(3000)
     # Ten times as many as there are states, from the middle on.
     flood = [garbage(kind, number) for number in range(15_000)]
