@@ -32,7 +32,7 @@ from rclpy.action import ActionClient
 from verification import record
 
 from robotid_ros.core.excitation.trajectory import Waypoints
-from robotid_ros.core.model.frames import body_frame
+from robotid_ros.core.model.pinocchio_model import body_frame
 from robotid_ros.core.model.robot import Robot
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.verification.feed_forward import goal_with_efforts

@@ -12,7 +12,7 @@ from robotid_ros.core.excitation.collision_scene import CollisionScene
 from robotid_ros.core.excitation.limits import apply_margins, motion_limits
 from robotid_ros.core.excitation.settings import ExcitationSettings
 from robotid_ros.core.excitation.trajectory import Trajectory
-from robotid_ros.core.model.frames import tool_frame
+from robotid_ros.core.model.pinocchio_model import tool_frame
 from robotid_ros.core.model.robot import Limits, Robot
 from robotid_ros.exceptions import TrajectoryError
 

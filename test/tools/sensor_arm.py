@@ -7,7 +7,7 @@ import numpy as np
 import pinocchio
 
 from robotid_ros.core.model import build_robot, RobotSettings
-from robotid_ros.core.model.frames import body_frame
+from robotid_ros.core.model.pinocchio_model import body_frame
 from robotid_ros.plant.physics import Physics
 from robotid_ros.simulation_settings import SimulationSettings
 

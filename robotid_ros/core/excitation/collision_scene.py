@@ -18,8 +18,7 @@ import pinocchio as pin
 from ...exceptions import CollisionError, ConfigurationError, reason_of
 from ..arrays import Array, Indices, Mask
 from ..findings import Finding, finding
-from ..model.frames import tool_frame
-from ..model.kinematic_tree import KinematicTree
+from ..model.pinocchio_model import KinematicTree, tool_frame
 from ..model.robot import Robot
 from ..model.urdf_parsing import joints_without_range, parse_urdf
 from .settings import Workspace

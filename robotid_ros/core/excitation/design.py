@@ -188,44 +188,25 @@ NO_ROOM = (
 
 @dataclass(frozen=True)
 class Design:
-    """
-    A designed trajectory with the evidence for it.
+    """A designed trajectory with the evidence for it."""
 
-    Parameters
-    ----------
-    trajectory : what identifies
-    validation : what validates, or None
-    criterion : name of what was minimised
-    columns : names of the columns that the figures are about
-    condition_numbers : 'raw', 'normalised' and 'frobenius' of these columns
-    singular_values : of the weighted observation matrix / √N, descending
-    usage : shares of the limits used by the trajectory
-    limits : the limits, by quantity
-    history : (evaluations, best feasible criterion) as the design went on
-    seed, solver, evaluations : how it was found
-    notes : what a user should know
-    unchecked : what is not checked in the workspace
-    shortcomings : why the design is poor; such a motion is not run
-    elapsed : how long it took [s]; not kept in files, which the seed alone decides
-
-    """
-
-    trajectory: Trajectory
-    validation: Trajectory | None
-    criterion: str
+    trajectory: Trajectory  # what identifies
+    validation: Trajectory | None  # what validates
+    criterion: str  # name of what was minimised
     value: float
-    columns: tuple[str, ...]
-    condition_numbers: dict[str, float]
-    singular_values: tuple[float, ...]
-    usage: Usage
-    limits: dict[str, tuple[float, ...]]
-    history: tuple[tuple[int, float], ...]
+    columns: tuple[str, ...]  # that the figures are about
+    condition_numbers: dict[str, float]  # 'raw', 'normalised' and 'frobenius'
+    singular_values: tuple[float, ...]  # of the weighted observation matrix / √N, descending
+    usage: Usage  # shares of the limits that the trajectory uses
+    limits: dict[str, tuple[float, ...]]  # by quantity
+    history: tuple[tuple[int, float], ...]  # (evaluations, best feasible criterion)
     seed: int
     solver: str
     evaluations: int
-    notes: tuple[Finding, ...] = field(default=())
-    unchecked: tuple[Finding, ...] = field(default=())
-    shortcomings: tuple[Finding, ...] = field(default=())
+    notes: tuple[Finding, ...] = ()  # what a user should know
+    unchecked: tuple[Finding, ...] = ()  # what is not checked in the workspace
+    shortcomings: tuple[Finding, ...] = ()  # why the design is poor; such a motion is not run
+    # [s]; not kept in files, which the seed alone decides.
     elapsed: float = field(default=0.0, compare=False)
 
     def __repr__(self) -> str:

@@ -17,7 +17,7 @@ from ..arrays import Array
 from ..model.dynamics import drive_columns
 from ..model.friction import FrictionTerm, SYMMETRIC
 from ..model.inertial_columns import LINEAR, QUADRATIC
-from ..model.kinematic_tree import KinematicTree, skew
+from ..model.pinocchio_model import KinematicTree, skew
 from ..model.robot import PINOCCHIO_ORDER, Robot, Transmission
 from .trajectory import Motion
 

@@ -12,7 +12,7 @@ import pinocchio as pin
 from ...exceptions import ConfigurationError, FEW, shortened, UnknownNameError
 from ..arrays import Array, Indices, whitening
 from ..model.base_parameters import base_parameters, reduce_by_qr
-from ..model.frames import body_frame
+from ..model.pinocchio_model import body_frame
 from ..model.robot import from_pinocchio, PINOCCHIO_ORDER, Robot
 from .collision_scene import CollisionScene
 from .limits import apply_margins, motion_limits

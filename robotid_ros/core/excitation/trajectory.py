@@ -110,27 +110,15 @@ class Trajectory:
     """
     A periodic motion `q(t) = q0 + Φ(t) c` of named joints.
 
-    Parameters
-    ----------
-    joints : names, in the order of the columns
-    family : key of `FAMILIES`: 'ffs', 'mfs', 'bspline' or 'quintic'
-    period : length of one period [s]
-    order : harmonics of a Fourier series, free points of the others
-    start : (n,) q0; every family but 'ffs' starts and ends each period there, at rest
-    coefficients : (k, n), k = `FAMILIES[family].size · order`
-
-    Raises
-    ------
-    TrajectoryError : shapes that do not fit, or values that are not finite
-
+    TrajectoryError: shapes do not fit, or values are not finite.
     """
 
-    joints: tuple[str, ...]
-    family: str
-    period: float
-    order: int
-    start: Array
-    coefficients: Array
+    joints: tuple[str, ...]  # in the order of the columns
+    family: str  # key of `FAMILIES`
+    period: float  # [s]
+    order: int  # harmonics of a Fourier series, free points of the others
+    start: Array  # (n,) q0; every family but 'ffs' starts and ends each period there, at rest
+    coefficients: Array  # (k, n), k = `FAMILIES[family].size · order`
 
     def __post_init__(self) -> None:
         freeze_fields(self, 'start', 'coefficients')

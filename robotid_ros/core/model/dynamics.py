@@ -54,31 +54,55 @@ def path_columns(robot: Robot, q: Array, dq: Array) -> Iterator[tuple[int, int, 
             yield from drive_columns([drive._replace(terms=path)], q, dq, successive=True)
 
 
-def friction_torques(
-    robot: Robot,
-    chi: Array,
-    q: Array,
-    dq: Array,
-    load: Array | None = None,
-    successive: bool = False,
-) -> Array:
-    """Torques of friction and springs at joints, as dq, (N, n) or (n,); see `drive_columns`."""
-    position, speed = (np.atleast_2d(np.asarray(x, dtype=float)) for x in (q, dq))
-    loads = None if load is None else np.atleast_2d(load)
-    tau = np.zeros_like(speed)
-    columns = drive_columns(robot.transmissions, position, speed, None, loads, successive)
-    for joint, k, values in columns:
-        tau[:, joint] += chi[k] * values
-    return tau.reshape(np.shape(dq))
+class DriveTorques:
+    """
+    Rotors and friction of a robot's drives, of standard parameters chi (p,).
 
+    Attributes
+    ----------
+    ratios : (d, n) speed of each drive per joint speed: the joints', with the spring and the link
+        behind an elastic one, then the coupled motors'
+    rotors : (n, n) rotor inertias, diagonal but for couplings
 
-def rotor_inertia(robot: Robot, chi: Array) -> Array:
-    """Rotor inertias as a matrix (n, n): diagonal, but for couplings."""
-    result = np.zeros((robot.n, robot.n))
-    for drive in robot.transmissions:
-        if drive.inertia is not None:
-            result += chi[drive.inertia] * np.outer(drive.ratios, drive.ratios)
-    return result
+    """
+
+    def __init__(self, robot: Robot, chi: Array) -> None:
+        self.ratios = np.array([drive.ratios for drive in robot.transmissions])
+        self.rotors, self._direct = np.zeros((robot.n, robot.n)), len(self.ratios) == robot.n
+        plain = dict(zip(PLAIN, np.zeros((3, len(self.ratios))), strict=True))
+        # The other terms, with their drive and the values of their parameters.
+        self._others = list[tuple[int, FrictionTerm, Array]]()
+        for k, drive in enumerate(robot.transmissions):
+            if drive.inertia is not None:
+                self.rotors += chi[drive.inertia] * np.outer(drive.ratios, drive.ratios)
+            for column, term in drive.terms:
+                if term.name in plain:
+                    plain[term.name][k] += chi[column]
+                else:
+                    self._others.append((k, term, chi[column : column + len(term.kind.symbols)]))
+        self._viscous, self._coulomb, self._offset = plain.values()
+
+    def friction(
+        self, q: Array, dq: Array, load: Array | None = None, successive: bool = False
+    ) -> Array:
+        """Return torques of friction, springs and offsets at joints, as dq (N, n) or (n,)."""
+        q, dq = np.asarray(q, float), np.asarray(dq, float)
+        if self._direct:
+            return self.own_friction(q, dq, load, successive)
+        load = None if load is None else load @ self.ratios.T
+        tau = self.own_friction(q @ self.ratios.T, dq @ self.ratios.T, load, successive)
+        return np.asarray(tau @ self.ratios)
+
+    def own_friction(
+        self, q: Array, dq: Array, load: Array | None = None, successive: bool = False
+    ) -> Array:
+        """Return them of the drives by their position, speed and load, as dq (N, d) or (d,)."""
+        tau = self._viscous * dq + self._coulomb * np.sign(dq) + self._offset
+        for k, term, values in self._others:
+            loaded = None if load is None else load[..., k]
+            columns = term.columns(q[..., k], dq[..., k], loaded, successive)
+            tau[..., k] += sum(c * v for c, v in zip(columns, values, strict=True))
+        return np.asarray(tau)
 
 
 def regressor(
@@ -165,10 +189,11 @@ def inverse_dynamics(
     """
     q, dq, ddq = (np.asarray(x, dtype=float) for x in (q, dq, ddq))
     links = _link_torques(robot, chi, q, dq, ddq)
-    tau = links + ddq @ rotor_inertia(robot, chi)
+    drives = DriveTorques(robot, chi)
+    tau = links + ddq @ drives.rotors
     if isinstance(robot, ElasticRobot):
-        return robot.add_link_rows((tau + friction_torques(robot, chi, q, dq)).T).T
-    return np.asarray(tau + friction_torques(robot, chi, q, dq, links, successive))
+        return robot.add_link_rows((tau + drives.friction(q, dq)).T).T
+    return np.asarray(tau + drives.friction(q, dq, links, successive))
 
 
 def spring_torque(robot: Robot, chi: Array, q: Array) -> Array:
@@ -208,7 +233,7 @@ def mass_matrix(robot: Robot, chi: Array, q: Array) -> Array:
     still = np.zeros_like(ddq)
     tau = _link_torques(robot, chi, np.repeat(poses, n + 1, axis=0), still, ddq)
     tau = tau.reshape(-1, n + 1, n)
-    matrix = tau[:, :n] - tau[:, n:] + rotor_inertia(robot, chi)
+    matrix = tau[:, :n] - tau[:, n:] + DriveTorques(robot, chi).rotors
     return np.asarray(matrix if np.ndim(q) == 2 else matrix[0])
 
 
@@ -231,6 +256,7 @@ class RobotDynamics:
 
     Attributes
     ----------
+    friction, drive_friction : efforts of friction, springs and offsets, see `DriveTorques`
     drives : (d, n) speed of each drive per joint speed: the joints', then the coupled motors'
 
     """
@@ -254,19 +280,9 @@ class RobotDynamics:
         if np.array_equal(self._mimic, np.eye(robot.n)):
             self._mimic = None
         self._lower = np.tril_indices(len(robot.order), -1)
-        self._rotors = rotor_inertia(robot, chi)
-        self.drives = np.array([drive.ratios for drive in robot.transmissions])
-        plain = dict(zip(PLAIN, np.zeros((3, len(self.drives))), strict=True))
-        # The other terms, with their joint and the values of their parameters.
-        self._other_terms: list[tuple[int, FrictionTerm, Array]] = []
-        for k, drive in enumerate(robot.transmissions):
-            for column, term in drive.terms:
-                if term.name in plain:
-                    plain[term.name][k] += chi[column]
-                else:
-                    values = chi[column : column + len(term.kind.symbols)]
-                    self._other_terms.append((k, term, values))
-        self._viscous, self._coulomb, self._offset = plain.values()
+        drives = DriveTorques(robot, chi)
+        self.drives, self._rotors = drives.ratios, drives.rotors
+        self.friction, self.drive_friction = drives.friction, drives.own_friction
 
     def efforts(self, q: Array, dq: Array, ddq: Array) -> Array:
         """Return the efforts that a motion needs (n,), or (N, n) those of N states."""
@@ -279,22 +295,6 @@ class RobotDynamics:
         """Return the efforts that hold the robot, friction left out, (n,)."""
         weight = pinocchio.computeGeneralizedGravity(self._model, self._data, self._q(q))
         return self._to_joints(weight)
-
-    def friction(self, q: Array, dq: Array, load: Array | None = None) -> Array:
-        """Return the efforts of friction, springs and offsets (n,), under a load (n,)."""
-        q, dq = np.asarray(q, float), np.asarray(dq, float)
-        if not self.robot.couplings:
-            return self.drive_friction(q, dq, load)
-        return np.asarray(self.drive_friction(q, self.drives @ dq, load) @ self.drives)
-
-    def drive_friction(self, q: Array, speed: Array, load: Array | None = None) -> Array:
-        """Return the efforts of friction, springs and offsets (d,) by the drives' speeds (d,)."""
-        tau = self._viscous * speed + self._coulomb * np.sign(speed) + self._offset
-        for joint, term, values in self._other_terms:
-            own = slice(joint, joint + 1)
-            columns = term.columns(q[own], speed[own], None if load is None else load[own])
-            tau[joint] += sum(c[0] * v for c, v in zip(columns, values, strict=True))
-        return np.asarray(tau)
 
     def transmitted(self, q: Array, dq: Array) -> Array | None:
         """Return the joints' load at constant speed (n,), None where no friction asks for it."""

@@ -151,62 +151,37 @@ def _drive(
 
 @dataclasses.dataclass(frozen=True)
 class Robot:
-    """
-    What is known of a robot before it is identified.
+    """What is known of a robot before it is identified; arrays follow its n `joints`."""
 
-    Attributes
-    ----------
-    name, urdf : for reports; the description, as given
-    joints : names of the n identified joints; every (N, n) array follows this order
-    model : Pinocchio model with nq = nv = n, in its own joint order; `order` leads there
-    order : (n,) position in `joints` of each joint of the model: q_model = q[:, order]
-    limits, prismatic : (n,) each; True where the joint is prismatic
-    friction, couplings : terms of each joint; motors that drive several joints
-    parameters : the p standard parameters, in order
-    prior : (p,) their values from the URDF and the configuration
-    drive_gain, gain_spread : (n,) torque per unit of published effort, and its relative standard
-        deviation, or None: exact
-    damping, dry_friction : (n,) what the URDF says of friction
-    open_friction : for each joint, whether the data may choose its friction terms
-    effort_kind : 'joint_torque', 'without_gravity', or 'auto': the data may tell
-    rotor_inertia : whether every joint has an Ia
-    warnings : what was changed in the description, and why
-    elastic : the same robot with springs in its joints, or None where all are rigid
-    followers : joints that mimic identified ones; their links come after those of the joints, in
-        `parameters`, and in `order`, which then leads to n + m positions
-    locked : where the other joints stand in the model [rad or m], by name
-    load_parameters : (p,) standard parameters whose links load the joints, for friction that
-        grows with the load; None: the prior's
-    assumed_inertials : whether the description has none, so that the prior says nothing of links
-    drive_gain_given : whether the configuration says what efforts are worth
-
-    """
-
-    name: str
-    urdf: str
-    joints: tuple[str, ...]
-    model: Any
+    name: str  # for reports
+    urdf: str  # the description, as given
+    joints: tuple[str, ...]  # that are identified
+    model: Any  # Pinocchio's, nq = nv, in its own order of joints
+    # (n + m,) to the model's order, q_model = q[:, order]: places in `joints`, then `followers`.
     order: Indices
     limits: Limits
-    friction: tuple[tuple[FrictionTerm, ...], ...]
-    couplings: tuple[Coupling, ...]
-    parameters: tuple[Parameter, ...]
-    prior: Array
-    drive_gain: Array
-    prismatic: Mask
-    damping: Array
+    friction: tuple[tuple[FrictionTerm, ...], ...]  # terms of each joint
+    couplings: tuple[Coupling, ...]  # motors that drive several joints
+    parameters: tuple[Parameter, ...]  # the p standard ones
+    prior: Array  # (p,) their values from the URDF and the configuration
+    drive_gain: Array  # (n,) torque per unit of published effort
+    prismatic: Mask  # (n,)
+    damping: Array  # (n,) of the URDF, as dry_friction
     dry_friction: Array
-    open_friction: tuple[bool, ...]
-    effort_kind: str
-    rotor_inertia: bool = True
-    warnings: tuple[Finding, ...] = ()
-    elastic: ElasticRobot | None = None
+    open_friction: tuple[bool, ...]  # whether the data may choose a joint's terms
+    effort_kind: str  # 'joint_torque', 'without_gravity', or 'auto': the data may tell
+    rotor_inertia: bool = True  # whether every joint has an Ia
+    warnings: tuple[Finding, ...] = ()  # what was changed in the description, and why
+    elastic: ElasticRobot | None = None  # the same robot with springs, if joints have any
+    # m joints that mimic identified ones; their links' parameters come after all joints'.
     followers: tuple[Follower, ...] = ()
+    # Where the other joints stand in the model [rad or m].
     locked: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    # (p,) whose links load the joints, for friction that grows with the load; None: the prior.
     load_parameters: Array | None = None
-    assumed_inertials: bool = False
-    drive_gain_given: bool = False
-    gain_spread: Array | None = None
+    assumed_inertials: bool = False  # the description has none: the prior says nothing of links
+    drive_gain_given: bool = False  # by the configuration
+    gain_spread: Array | None = None  # (n,) relative standard deviation of drive_gain; None: 0
 
     def __repr__(self) -> str:
         return f'<{self.name}: {", ".join(self.joints)}; {self.p} standard parameters>'

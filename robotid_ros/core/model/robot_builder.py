@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sized
 import dataclasses
 from itertools import chain
 import math
+from types import MappingProxyType
 from typing import Any
 from xml.etree import ElementTree
 
@@ -30,7 +31,7 @@ from .robot import (
     Parameter,
     Robot,
 )
-from .settings import RobotSettings
+from .settings import ElasticSettings, RobotSettings
 from .urdf_parsing import (
     check_tree,
     FREE_TYPES,
@@ -274,14 +275,14 @@ def _attribute(chosen: list[ElementTree.Element], tag: str, key: str, default: f
     return np.array(result)
 
 
-def numbered(
-    number: int | str, joint: str, symbols: Iterable[tuple[str, str]] = INERTIAL_SYMBOLS
+def _numbered(
+    number: int | str, joint: str, symbols: Iterable[tuple[str, str]]
 ) -> list[Parameter]:
-    """Return parameters by symbol and unit, of a link by default, with its joint's number."""
+    """Return parameters by symbol and unit, with their joint's number."""
     return [Parameter(f'{symbol}{number}', symbol, unit, joint) for symbol, unit in symbols]
 
 
-def drive_symbols(
+def _drive_symbols(
     terms: Terms, prismatic: bool, rotor_inertia: bool = False
 ) -> list[tuple[str, str]]:
     """Return symbol and unit of a joint's rotor inertia, if asked for, and friction parameters."""
@@ -294,30 +295,29 @@ def drive_symbols(
     ]
 
 
-def _parameters(
-    robot: Robot, friction: tuple[Terms, ...], springs: Mapping[str, Terms]
-) -> list[Parameter]:
-    """Return the parameters of the joints, `springs` by joint with the friction behind them."""
-    parameters = list[Parameter]()
+def with_friction(
+    robot: Robot, friction: tuple[Terms, ...], springs: Mapping[str, Terms] = MappingProxyType({})
+) -> Robot:
+    """
+    Return a rigid robot with other friction terms, and the parameters that they bring.
+
+    Joints with `springs` have a stiffness too, and the friction that acts behind it.
+    """
+    parameters, n = list[Parameter](), robot.n
     for j, joint in enumerate(robot.joints):
-        prismatic = bool(robot.prismatic[j])
-        symbols = drive_symbols(friction[j], prismatic, robot.rotor_inertia or joint in springs)
-        if joint in springs:
-            symbols.append(('K', 'N/m' if prismatic else 'N·m/rad'))
-            behind = drive_symbols(springs[joint], prismatic)
+        slides, elastic = bool(robot.prismatic[j]), joint in springs
+        symbols = [*INERTIAL_SYMBOLS]
+        symbols += _drive_symbols(friction[j], slides, robot.rotor_inertia or elastic)
+        if elastic:
+            behind = _drive_symbols(springs[joint], slides)
+            symbols += [('K', 'N/m' if slides else 'N·m/rad')]
             symbols += [(symbol + LINK_SIDE_SUFFIX, unit) for symbol, unit in behind]
-        parameters += numbered(j + 1, joint) + numbered(j + 1, joint, symbols)
-    return parameters
-
-
-def with_friction(robot: Robot, friction: tuple[Terms, ...]) -> Robot:
-    """Return a rigid robot with other friction terms, and the parameters that they bring."""
-    parameters, n = _parameters(robot, friction, {}), robot.n
+        parameters += _numbered(j + 1, joint, symbols)
     for number, follower in enumerate(robot.followers, start=n + 1):
-        parameters += numbered(number, follower.name)
-    motor = drive_symbols(COUPLED_FRICTION, False, rotor_inertia=True)
+        parameters += _numbered(number, follower.name, INERTIAL_SYMBOLS)
+    motor = _drive_symbols(COUPLED_FRICTION, False, rotor_inertia=True)
     for coupling in robot.couplings:
-        parameters += numbered(coupling.number, coupling.name, motor)
+        parameters += _numbered(coupling.number, coupling.name, motor)
     given = {'damping': robot.damping, 'friction': robot.dry_friction}
     values = {
         f'{symbol}{j}': float(x)
@@ -395,12 +395,13 @@ def _check_units(model: pinocchio.Model) -> tuple[Finding, ...]:
     return (finding('masses_in_grams', mass=mass, reach=size),)
 
 
-def _given(settings: RobotSettings, name: str, default: Sized) -> Any:
-    """Return what is set for each joint, or the default."""
+def _given(settings: RobotSettings | ElasticSettings, name: str, default: Sized) -> Any:
+    """Return what is set for each joint, or each elastic one, or the default."""
     values = getattr(settings, name)
     if len(values) not in (0, len(default)):
+        each = 'elastic joint' if isinstance(settings, ElasticSettings) else 'joint'
         raise ConfigurationError(
-            f"'{name}' has {len(values)} values: give one per joint ({len(default)})"
+            f"'{name}' has {len(values)} values: give one per {each} ({len(default)})"
         )
     return values or default
 
@@ -449,46 +450,37 @@ def elastic_robot(robot: Robot, settings: RobotSettings) -> ElasticRobot:
         raise ConfigurationError(
             "'robot.couplings' and 'robot.elastic' exclude each other: take one of them out"
         )
-    names, count = elastic.motors or [f'{x}_motor' for x in elastic.joints], len(elastic.joints)
-    if len(names) != count:
-        raise ConfigurationError(
-            f"'robot.elastic.motors' has {len(names)} names: give one per elastic joint ({count})"
-        )
-    if len({*names, *robot.joints}) < count + robot.n:
+    default = [f'{x}_motor' for x in elastic.joints]
+    names = dict(zip(elastic.joints, _given(elastic, 'motors', default), strict=True))
+    if len({*names.values(), *robot.joints}) < len(names) + robot.n:
         raise ConfigurationError(
             "'robot.elastic.motors' names a motor twice or like a joint: /joint_states must carry "
             'two names per elastic joint'
-        )
-    if len(elastic.stiffness) not in (0, count):
-        raise ConfigurationError(
-            f"'robot.elastic.stiffness' has {len(elastic.stiffness)} values: give one per elastic "
-            f'joint ({count}), or none'
         )
     UnknownNameError.check('elastic joint', given, ('default', *elastic.joints))
     springs = {
         x: make_terms(given.get(x, given.get('default', ())), settings.constants_of(x))
         for x in elastic.joints
     }
-    motor_names = dict(zip(elastic.joints, names, strict=True))
-    prior = dict(zip((p.name for p in robot.parameters), robot.prior.tolist(), strict=True))
-    for joint, stiffness in zip(elastic.joints, elastic.stiffness, strict=False):
-        prior[f'K{robot.joints.index(joint) + 1}'] = stiffness
+    sprung = with_friction(robot, robot.friction, springs)
+    prior = np.array(sprung.prior)
+    stiffness = _given(elastic, 'stiffness', [0.0] * len(names))
+    for joint, value in zip(elastic.joints, stiffness, strict=True):
+        prior[sprung.column(f'K{robot.joints.index(joint) + 1}')] = value
     behind = [j for j, joint in enumerate(robot.joints) if joint in springs]  # a spring
     rows, motors = [*range(robot.n), *behind], np.arange(robot.n)
     motors[behind] = np.arange(robot.n, len(rows))
     on_links = (
         springs.get(x, terms) for x, terms in zip(robot.joints, robot.friction, strict=True)
     )
-    parameters = _parameters(robot, robot.friction, springs)
     limits = (getattr(robot.limits, f.name) for f in dataclasses.fields(Limits))
     drive_gain = np.where(motors == np.arange(robot.n), robot.drive_gain, 0.0)
-    fields = {f.name: getattr(robot, f.name) for f in dataclasses.fields(Robot)}
+    fields = {f.name: getattr(sprung, f.name) for f in dataclasses.fields(Robot)}
     fields |= {
-        'joints': (*robot.joints, *(motor_names[robot.joints[j]] for j in behind)),
+        'joints': (*robot.joints, *(names[robot.joints[j]] for j in behind)),
         'limits': Limits(*(frozen(limit[rows]) for limit in limits)),
         'friction': (*on_links, *(robot.friction[j] for j in behind)),
-        'parameters': tuple(parameters),
-        'prior': frozen([prior.get(p.name, 0.0) for p in parameters]),
+        'prior': frozen(prior),
         'drive_gain': frozen([*drive_gain, *robot.drive_gain[behind]]),
         'prismatic': robot.prismatic[rows],
         'gain_spread': None if robot.gain_spread is None else frozen(robot.gain_spread[rows]),

@@ -15,7 +15,7 @@ from ...exceptions import RecordingError
 from ..arrays import Array, expand_per_joint, ReadOnlyArrays
 from ..identification_settings import ContactSettings
 from ..model.dynamics import RobotDynamics
-from ..model.frames import tool_frame
+from ..model.pinocchio_model import tool_frame
 from ..signals.recording import Recording
 from .motion_rows import FilteredStates
 

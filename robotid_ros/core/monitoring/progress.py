@@ -13,7 +13,7 @@ from ..excitation.settings import Until
 from ..excitation.working_motion import working_errors
 from ..identification_settings import IdentificationSettings
 from ..model.base_parameters import base_parameters
-from ..model.frames import BodyFrame
+from ..model.pinocchio_model import BodyFrame
 from ..model.robot import ElasticRobot, Robot
 from ..payload.payload import expected_mass_sigma, payload_identification
 from ..pipeline.choices import choose_model

@@ -5,7 +5,7 @@ import pinocchio
 
 from ...exceptions import ConfigurationError
 from ..arrays import Array
-from ..model.frames import body_frame
+from ..model.pinocchio_model import body_frame
 from ..model.robot import from_pinocchio, Robot
 from .physical_consistency import inertial_parameters, pseudo_inertia
 

@@ -15,8 +15,8 @@ import pinocchio
 
 from ...exceptions import RecordingError
 from ..arrays import Array, PREDICTED, ReadOnlyArrays
-from ..model.frames import BodyFrame
 from ..model.inertial_columns import LINEAR, QUADRATIC
+from ..model.pinocchio_model import BodyFrame
 from ..model.robot import INERTIAL, PINOCCHIO_ORDER, Robot
 from ..parameters.carried_body import UPPER
 from .payload import nearest_possible, open_factors, OPEN_SHARE, Payload, SIGNIFICANT

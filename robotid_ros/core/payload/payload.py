@@ -14,7 +14,7 @@ from ..findings import Finding, finding, MISREAD, select
 from ..identification_settings import IdentificationSettings
 from ..model import regressor, Robot
 from ..model.base_parameters import base_parameters
-from ..model.frames import body_frame, BodyFrame
+from ..model.pinocchio_model import body_frame, BodyFrame
 from ..model.robot import BaseParameters, INERTIAL, INERTIAL_UNITS
 from ..parameters.carried_body import CENTRAL, frame_change, inertia_matrix, ROUNDING, UPPER
 from ..parameters.physical_consistency import BodyPrior, consistent_parameters

@@ -15,8 +15,8 @@ from ..arrays import Array, Indices, Mask, rms
 from ..diagnostics.plausibility import limit_warnings
 from ..findings import Finding, finding, in_order
 from ..model.dynamics import inverse_dynamics
-from ..model.frames import tool_frame
 from ..model.friction import UNKNOWN
+from ..model.pinocchio_model import tool_frame
 from ..model.robot import ElasticRobot, Robot
 from ..signals.recording import Recording
 from .servo_fit import Fit, fit_servos, ratio_basis, RATIOS, ServoProblem

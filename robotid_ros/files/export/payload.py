@@ -33,8 +33,8 @@ from ...core.arrays import Array
 from ...core.findings import as_data, Finding, MISREAD
 from ...core.identification_settings import IdentificationSettings
 from ...core.model import Robot
-from ...core.model.frames import body_frame, BodyFrame
 from ...core.model.friction import SHRUNK
+from ...core.model.pinocchio_model import body_frame, BodyFrame
 from ...core.parameters.carried_body import checked_inertia, inertia_matrix
 from ...core.payload import KnownArm
 from ...core.payload.force_torque import SensorModel

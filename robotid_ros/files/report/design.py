@@ -17,8 +17,7 @@ from ...core.excitation.settings import ExcitationSettings, payload_settings, Wo
 from ...core.excitation.trajectory import Trajectory
 from ...core.findings import seen_and_remedy
 from ...core.model import inverse_dynamics, Robot
-from ...core.model.frames import tool_frame
-from ...core.model.kinematic_tree import KinematicTree
+from ...core.model.pinocchio_model import KinematicTree, tool_frame
 from ..configuration import Configuration
 from ..provenance import versions
 from .drawing import MEASURED, NEUTRAL, of_joints, PREDICTED, RESIDUAL

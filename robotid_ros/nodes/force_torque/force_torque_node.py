@@ -14,7 +14,7 @@ from std_srvs.srv import SetBool
 
 from ...core.arrays import Array
 from ...core.model import build_robot, Robot
-from ...core.model.frames import body_frame, BodyFrame
+from ...core.model.pinocchio_model import body_frame, BodyFrame
 from ...core.monitoring.motion_rows import FilteredStates
 from ...core.payload import force_torque
 from ...core.payload.payload import payload_notes

@@ -67,7 +67,7 @@ class ProgressTopic:
 
     def _follow(self, session: str) -> None:
         """Follow a session to the end of its excitation."""
-        from ...core.model.frames import body_frame
+        from ...core.model.pinocchio_model import body_frame
         from ...core.monitoring.progress import follow
 
         for name in ('scipy.interpolate', 'scipy.optimize'):  # the robot would wait for them

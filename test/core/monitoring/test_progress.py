@@ -11,7 +11,7 @@ from robotid_ros.core.excitation.working_motion import SLOWEST, working_motion
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import regressor
 from robotid_ros.core.model.base_parameters import base_parameters
-from robotid_ros.core.model.frames import body_frame
+from robotid_ros.core.model.pinocchio_model import body_frame
 from robotid_ros.core.monitoring.progress import follow, Knowledge
 from robotid_ros.core.payload import payload_from_recordings
 from robotid_ros.core.pipeline.estimation import estimate_base_parameters

@@ -11,7 +11,7 @@ from robotid_ros.core.findings import select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, regressor, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
-from robotid_ros.core.model.frames import body_frame
+from robotid_ros.core.model.pinocchio_model import body_frame
 from robotid_ros.core.parameters.carried_body import carrying
 from robotid_ros.core.parameters.physical_consistency import pseudo_inertia
 from robotid_ros.core.payload.payload import (

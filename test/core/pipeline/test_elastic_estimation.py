@@ -224,7 +224,7 @@ def test_an_elastic_model_of_a_rigid_robot_is_told_so():
         (
             {'elastic': ElasticSettings(joints=('joint_1',), motors=('a', 'b'))},
             ConfigurationError,
-            '2 names',
+            '2 values',
         ),
         (
             {'elastic': ElasticSettings(joints=('joint_1',), stiffness=(1.0, 2.0))},
