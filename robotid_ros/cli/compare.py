@@ -19,7 +19,6 @@ from .terminal import format_number, print_table, print_written
 
 # Width of the names of results in the tables.
 NAME_WIDTH = 12
-STEPS = (('reading', 1.0), ('writing the page', 4.0))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -57,7 +57,8 @@ def run(args: argparse.Namespace) -> Outcome:
     expect_writable(Path(args.output))
     log_level = 'info' if args.verbose else 'warn'
     with Demo(config, Path(args.output), log_level, tuple(VERIFICATIONS)) as demo:
-        results = demo.run(args.progress.show, TIME_LIMIT)
+        args.progress.step('starting the nodes')
+        results = demo.run(args.progress.share, TIME_LIMIT)
     paths = {'report': demo.folder / REPORT, 'motion': page_beside(demo.design)}
     pages = {name: path for name, path in paths.items() if path.is_file()}
     return report(results, demo.folder, pages, demo.unverified, demo.at_work, every=args.all)

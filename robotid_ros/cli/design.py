@@ -13,13 +13,12 @@ design is poor; a poor design is written too.
 """
 
 import argparse
-import contextlib
 import dataclasses
 from pathlib import Path
 import time
 from typing import Any, TYPE_CHECKING
 
-from ..exceptions import ConfigurationError, MissingPackageError
+from ..exceptions import ConfigurationError
 from . import shared_options as shared, terminal
 from .terminal import format_number, print_paragraph
 
@@ -31,7 +30,6 @@ FIGURES = (
     *('criterion', 'value', 'condition_numbers', 'usage', 'limits', 'seed', 'solver'),
     *('evaluations', 'elapsed', 'verdict', 'notes', 'unchecked', 'shortcomings'),
 )
-PAGE_SHARE = 2.0  # writing the page takes about so many times as long as importing what draws it
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +54,7 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     from ..core.findings import render
     from ..core.model import build_robot
     from ..files.configuration import load, read_urdf
-    from ..files.report.page import page_beside, plotting_library
+    from ..files.report.page import page_beside
     from ..files.results import known_of, read_results
     from ..files.trajectory_file import write_design
 
@@ -81,14 +79,8 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     settings = dataclasses.replace(asked, **chosen)
     known = known_of(read_results(args.known)) if args.known else None
     used = dataclasses.replace(configuration, excitation=settings)
-    importing = time.monotonic()
-    with contextlib.suppress(MissingPackageError):
-        plotting_library()
-    now = time.monotonic()
-    page_time = PAGE_SHARE * (now - importing)
-    remaining = begin + settings.time_limit - page_time - now
-    settings = dataclasses.replace(settings, time_limit=max(0.0, remaining))
-    args.progress.plan((('designing', settings.time_limit), ('writing the page', page_time)))
+    remaining = max(0.0, begin + settings.time_limit - time.monotonic())
+    settings = dataclasses.replace(settings, time_limit=remaining)
     args.progress.step('designing')
 
     def tell(at: 'Progress') -> None:

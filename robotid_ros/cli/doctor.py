@@ -46,8 +46,7 @@ def run(args: argparse.Namespace) -> Outcome:
 
     configuration = load(args.config) if args.config else Configuration()
     own = configuration.excitation.controller if args.config else ''
-    args.progress.step('listening to the ROS graph')
-    args.progress.expect(args.duration)
+    args.progress.step(f'listening to the ROS graph for {args.duration:g} s')
     snapshot = snapshot_of_graph(
         configuration,
         controller=args.controller or own,

@@ -16,8 +16,10 @@ import argparse
 import dataclasses
 from pathlib import Path
 import shlex
+import sys
 import time
 
+from . import terminal
 from .shared_options import add_output_option, EXIT_UNUSABLE, LOG, option, Outcome
 from .terminal import print_findings, print_paragraph, print_table, ProgressBar
 
@@ -56,7 +58,7 @@ def run(args: argparse.Namespace) -> Outcome:
 
     sources = find_sources(args.sources, args.manifest)
     progress: ProgressBar = args.progress
-    progress.step('starting workers')
+    progress.step('identifying')
     models, settings = load_models(args.config)
     if args.workers is not None:
         settings = dataclasses.replace(settings, workers=max(0, args.workers))
@@ -65,12 +67,12 @@ def run(args: argparse.Namespace) -> Outcome:
     def show(done: int, total: int, failed: int) -> None:
         seconds = max(time.monotonic() - began, 1e-9)
         text = f'{done} of {total} bags, {done / seconds:.2g}/s'
-        progress.show(done / max(total, 1), text + f', {failed} failed' * bool(failed))
+        progress.share(done / max(total, 1), text + f', {failed} failed' * bool(failed))
 
     work = Run(Store.open(args.output, create=True), models, show)
     with Engine(settings, args.scheduler) as engine:
         if progress.shown:
-            progress.print_line(f'dashboard: {engine.client.dashboard_link}')
+            terminal.show(f'dashboard: {engine.client.dashboard_link}', stream=sys.stderr)
         work.work(sources, engine)
     pooled = len(pool(work.store))
     # Of each bag the joint of which most is left; one that is usable is enough.

@@ -32,20 +32,7 @@ if TYPE_CHECKING:
     from ..core.replay.commanded import KnownMass
     from ..files.identification_input import Input
 
-# Labels of the steps with the share of the time that each takes, of 8 s of a six-axis arm at
-# 5 kHz; along a simulation the estimation takes nearly all.
-STEPS = (
-    ('reading', 2.0), ('choosing filters, rows and friction', 9.0), ('preparing signals', 2.0),
-    ('estimating', 2.0), ('finding the essential parameters', 1.0),
-    ('finding standard parameters', 2.0), ('validating', 1.0), ('writing the results', 2.0),
-)  # fmt: skip
-SIMULATING = 60.0
-# The method that finds servos from commanded and measured positions, and its steps.
-COMMANDS = 'commands'
-SERVO_STEPS = (
-    ('reading', 2.0), ('reading commands', 1.0), ('simulating the servos', SIMULATING),
-    ('judging what is determined', 1.0), ('writing the results', 1.0),
-)  # fmt: skip
+COMMANDS = 'commands'  # the method that finds servos from commanded and measured positions
 KNOWN_MASS = 'KG@LINK[:X,Y,Z]'
 
 
@@ -90,8 +77,6 @@ def run(args: argparse.Namespace) -> shared.Outcome:
             'an identification from commands is not validated on torques: leave out --validation '
             'and --validation-part'
         )
-    if commanded:
-        progress.plan(SERVO_STEPS)
     progress.step('reading')
     from ..core.identification_settings import METHODS
     from ..files.atomic import beside_recording
@@ -122,7 +107,6 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     if args.method is not None:
         UnknownNameError.check('method', (args.method,), (*METHODS, COMMANDS))
         settings = dataclasses.replace(settings, method=args.method)
-    progress.plan(steps(settings.method))
     from ..core.pipeline.identification import identify
     from ..files.collect_results import save
     from .results_text import print_results, results_data
@@ -135,15 +119,6 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     data = {**results_data(results), 'folder': folder, 'files': written}
     show = partial(print_results, results, folder, written, every=args.all)
     return shared.judged(data, show, results)
-
-
-def steps(method: str) -> list[tuple[str, float]]:
-    """Return `STEPS` as they are for a method; 'both' does all but reading and writing twice."""
-    from ..core.identification_settings import SIMULATED
-
-    simulated = {'estimating': SIMULATING} if method in SIMULATED or method == 'both' else {}
-    plan = [(label, simulated.get(label, time)) for label, time in STEPS]
-    return [*STEPS[:-1], *plan[1:]] if method == 'both' else plan
 
 
 def parse_known_mass(text: str) -> 'KnownMass':

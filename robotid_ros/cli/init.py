@@ -29,9 +29,6 @@ from .terminal import print_paragraph, show
 # How long a running robot is listened to [s]: DDS announces participants every 3 s.
 LISTENING = 3.0
 
-PERIOD = 'choosing the period of the motion'
-STEPS = (('asking the robot', 1.0), ('reading the description', 1.0), (PERIOD, 4.0))
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
@@ -80,7 +77,6 @@ def run(args: argparse.Namespace) -> Outcome:
     copied = bool(args.urdf is None or args.arguments or args.repair)
     if args.urdf is None:
         progress.step('asking the robot')
-        progress.expect(LISTENING)
         expect_ros('a configuration for the running robot')
         from ..nodes.doctor.diagnose import known_facts
         from ..nodes.doctor.graph_snapshot import snapshot_of_graph
@@ -134,7 +130,7 @@ def run(args: argparse.Namespace) -> Outcome:
     setup = set_up_robot(description, args.joints, tip, mesh_folders=meshes, facts=known)
     if wrong := select(setup.robot.warnings, 'masses_in_grams', 'inertias_in_other_unit'):
         raise ModelError(render(wrong[0]))
-    progress.step(PERIOD)
+    progress.step('choosing the period of the motion')
     setup = choose_period(setup, progress.share)
     if copied:
         write_text(source, description, overwrite=args.force)

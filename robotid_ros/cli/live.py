@@ -13,8 +13,6 @@ import argparse
 from .demo import expect_ros
 from .shared_options import option, Outcome
 
-STEPS = 0  # it runs until it is ended: there is no progress to show
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""

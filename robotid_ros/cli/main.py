@@ -1,8 +1,7 @@
 """
-`robotid`: one verb a module, with `add_arguments(parser)`, `run(args)` and `STEPS`.
+`robotid`: one verb a module, with `add_arguments(parser)` and `run(args)`.
 
-What a verb's module says of itself is its help: a sentence, a description, examples. Steps are so
-many, or labels with the share of the time that each takes.
+What a verb's module says of itself is its help: a sentence, a description, examples.
 """
 
 import argparse
@@ -140,8 +139,7 @@ def build_parser(verbs: Iterable[str] = VERBS) -> argparse.ArgumentParser:
             formatter_class=HelpFormatter,
         )
         module.add_arguments(subparser)
-        steps = getattr(module, 'STEPS', 1)
-        subparser.set_defaults(run=module.run, steps=steps, json=False, debug=False, quiet=False)
+        subparser.set_defaults(run=module.run, json=False, debug=False, quiet=False)
         for each in (subparser, *_commands_of(subparser).values()):
             for name, text in OF_ALL.items():
                 each.add_argument(name, action='store_true', default=argparse.SUPPRESS, help=text)
@@ -197,8 +195,7 @@ def _run(args: argparse.Namespace, interrupted: threading.Event) -> int:
         if not args.debug:
             # Of sums that overflow on bad data; what comes of them is found and said.
             warnings.simplefilter('ignore', RuntimeWarning)
-        with ProgressBar(args.verb, quiet=args.quiet or not args.steps) as args.progress:
-            args.progress.plan(args.steps)
+        with ProgressBar(quiet=args.quiet) as args.progress:
             _expect_output_apart(**vars(args))
             outcome = args.run(args)
         print_json(outcome.data) if args.json else outcome.show()

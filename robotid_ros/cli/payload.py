@@ -24,7 +24,6 @@ from . import shared_options as shared, terminal
 from .demo import expect_ros
 from .terminal import print_paragraph, show
 
-STEPS = 5  # reading and identifying each recording, writing
 # Longest wait for a service that is not there, or does not answer [s]: UR's checks for seconds.
 TIMEOUT = 15.0
 

@@ -16,8 +16,6 @@ from ..exceptions import FileError, RobotIdError
 from .shared_options import add_output_option, Outcome
 from .terminal import show
 
-STEPS = (('reading', 1.0), ('writing the page', 4.0))
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""

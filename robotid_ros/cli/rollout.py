@@ -22,7 +22,6 @@ from ..exceptions import ConfigurationError
 from . import shared_options as shared
 from .terminal import format_number, print_paragraph, print_table, print_written
 
-STEPS = (('reading', 1.0), ('simulating', 8.0), ('writing the page', 1.0))
 DRIVERS = ('auto', 'controller', 'efforts')
 
 

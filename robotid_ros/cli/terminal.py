@@ -1,8 +1,7 @@
-"""What the command line prints: paragraphs, tables, errors and progress by rich, and JSON."""
+"""What the command line prints: paragraphs, tables, errors, JSON, and progress by rich."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 import contextlib
-import itertools
 import json
 import math
 import os
@@ -10,12 +9,11 @@ import re
 import shutil
 import sys
 import textwrap
-import threading
-import time
 from typing import Any, TextIO, TYPE_CHECKING
+import unicodedata
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.progress import Progress, TaskID
 
     from ..core.findings import Finding
 
@@ -28,20 +26,17 @@ MAX_ROWS, SHORT = 500, 20
 MARGIN = 9  # columns of the label in front of a paragraph; a longer one has a colon
 MOST_FINDINGS = 6  # findings that are shown unasked
 MOST_DECIMALS = 6  # decimals of a value with σ; smaller ones have an exponent
-MIN_TEXT_WIDTH = 8  # columns of a text in a narrow table
+MIN_TEXT_WIDTH = 24  # columns of the text at the end of a narrow table
 # Characters of the progress bar: room is left for a label on a terminal of 80 columns.
 BAR_WIDTH = 24
 GAP = '  '  # between columns of a table
-# Without a terminal: seconds until the first line on the progress, and between two at least.
-FIRST_LINE, NEXT_LINE = 2.0, 10.0
-# Of a step whose iterations nobody can count, each leaves so much of what was left.
-LEFT_BY_ITERATION = 0.7
+WHOLE: dict[str, Any] = {'break_long_words': False, 'break_on_hyphens': False}  # words
 COMMAND = re.compile(r'(?<=: )robotid [^:]*$')  # which a paragraph ends with
 # What a terminal acts upon, and what cannot be encoded.
 _CONTROL = re.compile(
     '[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]'
 )
-STYLES = {'good': 'green', 'doubtful': 'yellow', 'bad': 'red', 'heading': 'bold'}
+STYLES = {'good': '32', 'doubtful': '33', 'bad': '31', 'heading': '1'}  # as terminals know them
 LABELS = dict(error='bad', warning='doubtful', ok='good')
 
 
@@ -62,21 +57,11 @@ def show(
 ) -> None:
     """Print what is `printable`, as all here does; `head` characters, or all, in a style."""
     stream, text = stream or sys.stdout, printable(text)
-    if not style or not stream.isatty():
-        print(text, file=stream)
-        return
-    from rich.text import Text
-
-    styled = Text(text)
-    styled.stylize(STYLES[style], 0, head)
-    _console(stream).print(styled, soft_wrap=True)
-
-
-def _console(stream: TextIO) -> 'Console':
-    from rich.console import Console
-
-    # Without colours (no-color.org) bold goes, too: a terminal may show it as a colour.
-    return Console(file=stream, color_system=None if os.environ.get('NO_COLOR') else 'auto')
+    plain_terminal = os.environ.get('NO_COLOR') or os.environ.get('TERM') == 'dumb'
+    if style and stream.isatty() and not plain_terminal:
+        shown = text[:head]
+        text = f'\x1b[{STYLES[style]}m{shown}\x1b[0m{text[len(shown) :]}'
+    print(text, file=stream)
 
 
 def print_paragraph(text: str, label: str = '', style: str = '') -> None:
@@ -119,13 +104,8 @@ def wrapped(text: str, stream: TextIO, indent: int = 2) -> str:
     """Break a paragraph into lines for a stream. Words, and a command at its end, stay whole."""
     width = min(shutil.get_terminal_size().columns, WIDTH) if stream.isatty() else WIDTH
     kept = COMMAND.sub(lambda found: found[0].replace(' ', '\xa0'), printable(text))
-    filled = textwrap.fill(
-        kept.replace(' %', '\xa0%'),  # no line begins with it
-        width,
-        subsequent_indent=' ' * indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    kept = kept.replace(' %', '\xa0%')  # no line begins with it
+    filled = textwrap.fill(kept, width, subsequent_indent=' ' * indent, **WHOLE)
     return filled.replace('\xa0', ' ')
 
 
@@ -141,44 +121,39 @@ def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]], align: st
 
 
 def format_table(headers: Sequence[str], rows: Iterable[Sequence[str]], align: str = '') -> str:
-    """Lay out a table, `align` has '<' or '>' for each column; texts wrap, no number is cut."""
-    from rich.cells import cell_len
-
+    """Lay out a table, `align` has '<' or '>' for each column; a text at the end may wrap."""
     body = [[printable(str(cell)) for cell in row] for row in rows]
     more, body = len(body) - MAX_ROWS, body[:MAX_ROWS]
     columns = [*zip(headers, *body, strict=True)]
-    right, widths, least = list[bool](), list[int](), list[int]()
-    for k, (_, *cells) in enumerate(columns):
-        numbers = (not c or c[0] in '+-−0123456789.—∞' or c in ('nan', 'inf') for c in cells)
-        right.append(align[k] == '>' if align else bool(cells) and all(numbers))
-        widths.append(max(map(cell_len, columns[k])))
-        least.append(widths[k] if right[k] else min(widths[k], MIN_TEXT_WIDTH))
+    if not align:
+        align = ''.join('>' if _are_numbers(cells) else '<' for _, *cells in columns)
+    widths = [max(map(_width, column)) for column in columns]
+
+    def laid_out(row: Sequence[str]) -> str:
+        spaces = [' ' * (w - _width(cell)) for w, cell in zip(widths, row, strict=True)]
+        cells = zip(row, spaces, align, strict=True)
+        return GAP.join(s + cell if a == '>' else cell + s for cell, s, a in cells).rstrip()
+
+    lines = [laid_out(row) for row in (headers, *body)]
+    last = sum(widths[:-1]) + len(GAP) * (len(columns) - 1)
     room = shutil.get_terminal_size().columns if sys.stdout.isatty() else MAX_LINE
-    room -= len(GAP) * (len(columns) - 1)
-    while sum(widths) > room and widths != least:
-        _, widest = max((w, k) for k, w in enumerate(widths) if w > least[k])
-        widths[widest] -= 1
-
-    def laid_out(row: Sequence[str]) -> Iterator[str]:
-        for pieces in itertools.zip_longest(*map(_folded, row, widths), fillvalue=''):
-            spaces = [' ' * (w - cell_len(piece)) for w, piece in zip(widths, pieces, strict=True)]
-            each = zip(pieces, spaces, right, strict=True)
-            yield GAP.join(s + piece if r else piece + s for piece, s, r in each).rstrip()
-
-    rule = '─' * (sum(widths) + len(GAP) * (len(columns) - 1))
-    lines = [*laid_out(headers), rule, *itertools.chain.from_iterable(map(laid_out, body))]
+    if align[-1] == '<' and room - last >= MIN_TEXT_WIDTH:
+        indent = ' ' * last
+        lines = [textwrap.fill(line, room, subsequent_indent=indent, **WHOLE) for line in lines]
+    lines.insert(1, '─' * min(last + widths[-1], room))
     return '\n'.join([*lines, f'… and {more} more'] if more > 0 else lines)
 
 
-def _folded(cell: str, width: int) -> list[str]:
-    """Break a cell into lines of a width, between words where these fit."""
-    from rich.cells import cell_len
+def _are_numbers(cells: Sequence[str]) -> bool:
+    return bool(cells) and all(
+        not cell or cell[0] in '+-−0123456789.—∞' or cell in ('nan', 'inf') for cell in cells
+    )
 
-    if cell_len(cell) <= width and '\n' not in cell:
-        return [cell]
-    from rich.text import Text  # takes longer to import than most tables to lay out
 
-    return [line.plain.rstrip() for line in Text(cell).wrap(_console(sys.stdout), width)]
+def _width(text: str) -> int:
+    """Return the columns of a text on a terminal."""
+    wide = sum(unicodedata.east_asian_width(letter) in 'WF' for letter in text)
+    return len(text) + wide - sum(map(bool, map(unicodedata.combining, text)))
 
 
 def format_number(value: float, digits: int = 4) -> str:
@@ -231,144 +206,47 @@ def plain(value: Any) -> Any:
 
 
 class ProgressBar(contextlib.ExitStack):
-    """
-    How far a command is, and about how long it still takes; quiet ones show nothing.
+    """The step that runs, as a bar on a terminal; quiet ones show nothing."""
 
-    A bar on a terminal; elsewhere lines on standard error, from `FIRST_LINE` on, with a label
-    until a step says more. It never goes back, and is full only when the work is done. What this
-    process, C functions and processes that it starts write to standard error meanwhile, as ROS
-    logs, stands above the bar.
-    """
-
-    def __init__(self, label: str = '', *, quiet: bool = False):
+    def __init__(self, *, quiet: bool = False):
         super().__init__()
-        self.plan(1)
-        self._step, self._within, self.fraction, self.label = -1, 0.0, 0.0, label
-        self._began = self._end = time.monotonic()
         self.shown = sys.stderr.isatty() and not quiet
-        self._lines = not (self.shown or quiet)
-        self._done = threading.Event()
-        self._console: Console | None = None
-        self._bar: Any = None
-
-    def plan(self, steps: int | Sequence[tuple[str, float]]) -> None:
-        """Take other steps, a number or labels with shares of time; the present place stays."""
-        self._plan = [('', 1.0)] * steps if isinstance(steps, int) else list(steps)
-        self._total = sum(weight for _, weight in self._plan)
+        self._name = ''
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
 
     def step(self, label: str) -> None:
-        """Begin the next step of this label; any other label says how the present one goes."""
-        later = range(self._step + 1, len(self._plan))
-        found = next((k for k in later if self._plan[k][0] in ('', label)), None)
-        if found is None:
-            within = 1.0 - LEFT_BY_ITERATION * (1.0 - self._within)
-        else:
-            self._step, within = found, 0.0
+        """Begin a step, of which nobody knows how much is done."""
         self._name = label
-        self.share(within, label)
+        if self.shown:
+            bar = self._bar = self._bar or self.enter_context(_rich_bar())
+            if self._task is not None:
+                bar.remove_task(self._task)
+            self._task = bar.add_task(printable(label), total=None)
 
     def share(self, part: float, label: str = '') -> None:
         """Show how much of the present step is done."""
-        self._within = min(max(part, 0.0), 1.0)
-        done = sum(weight for _, weight in self._plan[: max(self._step, 0)])
-        if self._step >= 0:
-            done += self._within * self._plan[self._step][1]
-        self.show(done / self._total, label or f'{self._name}, {100 * self._within:.0f} %')
+        if self._bar is not None and self._task is not None:
+            label = printable(label or self._name)
+            self._bar.update(self._task, total=1.0, completed=part, description=label)
 
-    def show(self, fraction: float, label: str) -> None:
-        """Draw the bar at a fraction of the whole, not before where it was; '': the old label."""
-        self.fraction = max(self.fraction, min(max(fraction, 0.0), 1.0))
-        self.label = label or self.label
-        if self.fraction > 0.0:
-            took = time.monotonic() - self._began
-            self._end = self._began + took / self.fraction
-        if self._bar is not None:
-            self._bar.update(0, completed=self.fraction, description=printable(self.label))
 
-    def expect(self, seconds: float) -> None:
-        """Say how long the work takes from now on, where it is known."""
-        self._end = time.monotonic() + seconds
+def _rich_bar() -> 'Progress':
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.table import Column
 
-    def left(self) -> str:
-        """Say how long it still takes, '' where that is not known or over."""
-        seconds = self._end - time.monotonic()
-        text = f'{seconds:.0f} s' if seconds < 100.0 else f'{seconds / 60.0:.0f} min'
-        return f'about {text} left' if seconds >= 1.0 else ''
-
-    __rich__ = left  # what the column of a bar shows
-
-    def print_line(self, text: str) -> None:
-        """Print a line above the bar."""
-        if self._console is None:
-            show(text, stream=sys.stderr)
-        else:
-            self._console.print(printable(text), soft_wrap=True, markup=False, highlight=False)
-
-    def __enter__(self) -> 'ProgressBar':
-        if self._lines:
-            thread = threading.Thread(target=self._print_lines, name='progress', daemon=True)
-            thread.start()
-            self.callback(thread.join)
-            self.callback(self._done.set)
-        if self.shown:
-            from rich.progress import BarColumn, Progress, RenderableColumn, TextColumn
-            from rich.table import Column
-
-            sys.stderr.flush()
-            encoding, errors = sys.stderr.encoding, 'backslashreplace'
-            terminal = open(os.dup(2), 'w', encoding=encoding, errors=errors)
-            self.enter_context(terminal)
-            self.callback(setattr, self, '_console', None)
-            self._console = _console(terminal)
-            one_line = Column(no_wrap=True, overflow='ellipsis')
-            self._bar = Progress(
-                BarColumn(BAR_WIDTH),
-                TextColumn('{task.elapsed:4.0f} s', markup=False),
-                RenderableColumn(self),
-                TextColumn('{task.description}', markup=False, table_column=one_line),
-                console=self._console,
-                transient=True,
-                redirect_stdout=False,
-                redirect_stderr=False,
-                refresh_per_second=4,
-            )
-            self.enter_context(self._bar).add_task(printable(self.label), total=1.0)
-            self.enter_context(self._lines_above(terminal.fileno()))
-        return self
-
-    def _print_lines(self) -> None:
-        """Print a line after `FIRST_LINE`, then every `NEXT_LINE`, of a long work more seldom."""
-        wait = FIRST_LINE
-        while not self._done.wait(wait):
-            took = time.monotonic() - self._began
-            left = self.left()
-            self.print_line(f'{self.label}: {took:.0f} s' + f', {left}' * bool(left))
-            wait = max(NEXT_LINE, 0.1 * took)
-
-    @contextlib.contextmanager
-    def _lines_above(self, terminal: int) -> Iterator[None]:
-        """Take what goes to standard error, and print it above the bar."""
-        source, sink = os.pipe()
-        end = os.urandom(16).hex()  # processes that go on may keep the pipe open
-
-        def copy() -> None:
-            with open(source, errors='backslashreplace') as lines:
-                for line in lines:
-                    text, last, _ = line.rstrip('\n').partition(end)
-                    if text or not last:
-                        with contextlib.suppress(OSError):  # no terminal any more
-                            self.print_line(text)
-                    if last:
-                        return
-
-        reader = threading.Thread(target=copy, name='log', daemon=True)
-        os.dup2(sink, 2)
-        reader.start()
-        try:
-            yield
-        finally:
-            sys.stderr.flush()
-            os.dup2(terminal, 2)
-            os.write(sink, f'{end}\n'.encode())
-            os.close(sink)
-            reader.join()
+    return Progress(
+        BarColumn(BAR_WIDTH),
+        TextColumn('{task.elapsed:4.0f} s, left', markup=False),
+        TimeRemainingColumn(compact=True),
+        TextColumn(
+            '{task.description}',
+            markup=False,
+            table_column=Column(no_wrap=True, overflow='ellipsis'),
+        ),
+        console=Console(stderr=True),
+        transient=True,
+        redirect_stdout=False,
+        refresh_per_second=4,
+    )

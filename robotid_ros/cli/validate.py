@@ -17,8 +17,6 @@ from ..exceptions import ConfigurationError
 from . import shared_options as shared
 from .terminal import print_findings, print_paragraph, print_written
 
-STEPS = (('reading', 2.0), ('predicting', 2.0), ('writing the page', 2.0))
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""

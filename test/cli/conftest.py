@@ -23,11 +23,10 @@ RATE = 200.0
 @pytest.fixture
 def run(capsys, monkeypatch):
     """
-    Run the command line; gives exit code, output and errors, without lines on progress.
+    Run the command line; gives exit code, output and errors.
 
     A new configuration's period comes from searches of two iterations: see test_robot_setup.py.
     """
-    monkeypatch.setattr('robotid_ros.cli.terminal.FIRST_LINE', 1e6)
     monkeypatch.setattr('robotid_ros.core.setup.robot_setup.TRIAL_ITERATIONS', 2)
 
     def run(*arguments):

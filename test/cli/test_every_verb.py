@@ -147,18 +147,14 @@ def test_a_good_log_is_told_on_a_screen(run, bag, identified, tmp_path, monkeypa
 
 
 @pytest.mark.usefixtures('without_bokeh')
-def test_the_bar_knows_the_steps_of_an_identification(run, bag, tmp_path, monkeypatch):
-    from robotid_ros.cli.identify import steps
+def test_the_bar_names_the_steps_of_an_identification(run, bag, tmp_path, monkeypatch):
     from robotid_ros.cli.terminal import ProgressBar
 
     told = []
     monkeypatch.setattr(ProgressBar, 'step', lambda _, label: told.append(label))
     assert run('identify', bag, '-o', tmp_path / 'x')[0] == 0
-    assert told == [label for label, _ in steps('auto')]
-    both, simulated = steps('both'), dict(steps('didim'))
-    assert [label for label, _ in both].count('estimating') == 2
-    assert both[0][0] == 'reading' and both[-1][0] == 'writing the results'
-    assert simulated['estimating'] > 0.5 * sum(simulated.values())
+    assert told[0] == 'reading' and told[-1] == 'writing the results'
+    assert 'estimating' in told and len(told) == len(set(told)) == 8
 
 
 @pytest.mark.usefixtures('without_bokeh')

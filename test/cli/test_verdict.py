@@ -143,7 +143,7 @@ def test_the_first_seconds_of_a_real_robot_are_not_relied_on(run, tmp_path):
     expected = {each.joint: each.from_parameters for each in verdict.joints}
     kept = tmp_path / 'short' / 'parameters.yaml'
     rid.save(result, short, kept.parent)
-    later = ('--urdf', folder / 'robot.urdf', '--part', '8s:27s', '-o', tmp_path / 'later')
+    later = ('--urdf', folder / 'robot.urdf', '--part', '8s:27s', '-o', tmp_path / 'later.html')
     _, out, _ = run('validate', log, '--parameters', kept, '--json', *later)
     actual = {each['joint']: each['moving'] for each in json.loads(out)['residuals']}
     worst = max(expected, key=expected.__getitem__)

@@ -478,8 +478,6 @@ def contents(folder):
 @pytest.mark.parametrize('line', WRONG_USES)
 def test_a_wrong_use_is_one_sentence_with_the_remedy(folder, monkeypatch, capfd, line):
     monkeypatch.chdir(folder)
-    # A slow machine is told of progress.
-    monkeypatch.setattr('robotid_ros.cli.terminal.FIRST_LINE', 1e6)
     before = contents(folder)
     command, remedy = line.split(' | ')
     code = main(shlex.split(command))

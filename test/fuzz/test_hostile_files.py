@@ -349,11 +349,8 @@ def test_paths_that_are_not_utf8(tmp_path, good):
     refused('inspect', tmp_path / f'{name}2')
 
 
-def test_edited_results(tmp_path, good, capsys, monkeypatch):
+def test_edited_results(tmp_path, good, capsys):
     from robotid_ros.cli.main import main
-
-    # A slow machine is told of progress.
-    monkeypatch.setattr('robotid_ros.cli.terminal.FIRST_LINE', 1e6)
 
     def refusal(content):
         text = yaml.dump(content, Dumper=yaml.CSafeDumper)

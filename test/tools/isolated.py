@@ -86,10 +86,8 @@ def _command(arguments: list[str], texts: tuple[Path, Path]) -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         import sys
 
-        from robotid_ros.cli import terminal
         from robotid_ros.cli.main import main
 
-        terminal.FIRST_LINE = 1e6  # a slow machine is told of progress
         sys.stdout = open(1, 'w', encoding='utf-8', closefd=False)
         sys.stderr = open(2, 'w', encoding='utf-8', closefd=False)
         code = main(arguments)
