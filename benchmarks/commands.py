@@ -11,9 +11,12 @@ or fewer where its costs stop to change.
 What both find is judged on another log, by the root mean square of position errors in MuJoCo.
 """
 
+from collections.abc import Callable
 import math
 import sys
 import time as clock
+from typing import Any
+from unittest import mock
 
 from common import command_line, verdict
 import mujoco
@@ -21,6 +24,7 @@ from mujoco import rollout
 import numpy as np
 
 from robotid_ros.core.model import build_robot, RobotSettings
+from robotid_ros.core.replay import servos
 from robotid_ros.core.replay.commanded import identify_commanded
 from robotid_ros.core.signals.recording import Recording, Reference
 
@@ -176,6 +180,17 @@ def from_unit(point: np.ndarray) -> tuple[np.ndarray, float]:
     return values, float(low + (high - low) * share[-1])
 
 
+def counted(counts: list[int]) -> Callable[..., Any]:
+    """Return the simulation of servos, which notes how many it runs side by side."""
+    simulate = servos.simulate_servos
+
+    def simulated(arm: Any, windows: Any, theta: np.ndarray, *rest: Any) -> Any:
+        counts.append(len(theta))
+        return simulate(arm, windows, theta, *rest)
+
+    return simulated
+
+
 def compare(name: str) -> list[str]:
     """Identify one robot both ways; print figures, return what misses its bound."""
     delay, *chain = ROBOTS[name]
@@ -190,11 +205,13 @@ def compare(name: str) -> list[str]:
     reference = Reference(time, fitted.commands, nothing, nothing)
     log = Recording(joints, time=time, position=measured, effort=nothing, reference=reference)
     friction = {'default': ('viscous', 'coulomb', 'offset')}
-    began = clock.process_time()
-    found = identify_commanded([log], build_robot(urdf(chain), RobotSettings(friction=friction)))
+    began, counts = clock.process_time(), list[int]()
+    with mock.patch.object(servos, 'simulate_servos', counted(counts)):
+        robot = build_robot(urdf(chain), RobotSettings(friction=friction))
+        found = identify_commanded([log], robot)
     ours_time = clock.process_time() - began
     ours = np.array([[found.value(s, joint) for s in SYMBOLS] for joint in joints], dtype=float)
-    budget, fitted.count = 10 * found.simulations, 0
+    budget, fitted.count = 10 * sum(counts), 0
     began = clock.process_time()
 
     def cost(point: np.ndarray) -> float:
@@ -211,8 +228,8 @@ def compare(name: str) -> list[str]:
     errors = error(ours, our_delay), error(theirs, their_delay)
     print(f'{name}: rollout error [mrad], simulations, CPU [s], error of the delay [ms]')
     late = our_delay - delay, their_delay - delay
-    counts, times = (found.simulations, fitted.count), (ours_time, their_time)
-    for who, *row in zip(('robotid', 'CMA-ES'), errors, counts, times, late, strict=True):
+    simulations, times = (sum(counts), fitted.count), (ours_time, their_time)
+    for who, *row in zip(('robotid', 'CMA-ES'), errors, simulations, times, late, strict=True):
         print(f'  {who:8} {1e3 * row[0]:8.4f} {row[1]:6d} {row[2]:7.1f} {1e3 * row[3]:8.4f}')
     true = {
         (s, joint): truth[j, k] for j, joint in enumerate(joints) for k, s in enumerate(SYMBOLS)

@@ -61,6 +61,11 @@ def column_sizes(A: Array) -> Array:
     return np.where(norms > SINGULAR * norms.max(initial=0.0), norms, np.inf)
 
 
+def interpolated(at: Array, time: Array, values: Array) -> Array:
+    """Return signals (N, n) of times (N,) at others (K,), (K, n), linear between samples."""
+    return np.column_stack([np.interp(at, time, column) for column in values.T])
+
+
 def rms(x: Array) -> float:
     """Return the root mean square, 0 of nothing."""
     return float(np.sqrt(np.mean(x**2))) if x.size else 0.0

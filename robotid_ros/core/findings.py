@@ -470,14 +470,8 @@ F475 units_may_be_normalised: Positions and commands stay within -100 to 100, an
   {largest:.4g}: they may be normalised, and are taken as {unit} DO If they are normalised, give
   the calibration file of the robot by --calibration WHY LeRobot scales the range of each joint to
   -100 to 100 unless set to degrees.
-F476 servo_gaps info: The log has {count} gaps or ends of episodes; {share:.0%} of its samples lie
-  between gaps too close together DO Record without losses, and episodes of several seconds WHY A
-  stretch that is simulated does not reach over a gap.
 F477 servo_saturated info: Servos reach their torque limit: [[{joints} {limits:.3g}]] DO Command
   slower motions too, which show stiffness and damping WHY A servo at its limit follows no gains.
-F478 commands_faster info: Commands come at {commands:.3g} Hz, positions at {positions:.3g} Hz DO
-  Record positions as often as commands are sent WHY Motion between two positions is not seen; each
-  command acts from its own stamp.
 # F5: parameters
 F501 smaller_than_sigma info: Smaller than their σ: [[{parameters} (%σ {percent:.0f})]]; the motion
   does not distinguish them from zero WHY Such a parameter has an unknown sign; together they may
@@ -549,8 +543,6 @@ F623 torque_unexplained: {residual:.0%} of the torque stays unexplained DO Compa
 F624 not_converged: {method} has not converged, its result is that of the last simulation
   ({reason}) MEANS [[Do not trust {parameters}]] DO Use a richer motion, or look at its convergence
   in the report WHY Parameters that still change are not determined.
-F625 steps_shortened info: Some steps of {method} were shortened DO Check its convergence in the
-  report WHY A full step would have made the simulation worse.
 F626 reference_instruments info: Method iv used the recorded reference, not a simulated motion:
   {reason} WHY A simulated motion is nearer to the real one.
 F627 nothing_to_compare: DIDIM has no result to compare with: {reason} DO If the comparison is not

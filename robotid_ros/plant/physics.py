@@ -306,19 +306,13 @@ class Physics:
             float(np.abs(np.linalg.eigvals(np.linalg.solve(mass, other))).max())
             for other in (stiffness, damping)
         )
-        frequency = math.sqrt(squared)
-        steps = max(1, math.ceil(self.period * max(frequency / MAX_PHASE, decay)))
-        if steps <= MAX_SUBSTEPS:
-            return steps
-        if decay > frequency / MAX_PHASE:
+        steps = max(1, math.ceil(self.period * max(math.sqrt(squared) / MAX_PHASE, decay)))
+        if steps > MAX_SUBSTEPS:
             raise ModelError(
-                f'viscous friction stops a joint within {1.0 / decay:.1e} s: lower `viscous` or '
-                'raise `rotor_inertia`'
+                f'a joint vibrates or brakes too fast to simulate ({steps} steps a period): lower '
+                '`elastic.stiffness` or `viscous`, or raise `rotor_inertia` or update_rate'
             )
-        raise ModelError(
-            f'a joint vibrates with {frequency / (2.0 * math.pi):.0f} Hz, too fast to simulate: '
-            'lower simulation.elastic.stiffness or raise update_rate'
-        )
+        return steps
 
 
 class Fault:

@@ -230,7 +230,7 @@ class TrajectoryController:
         if not self.active:
             return 'the controller is not running'
         count = len(goal.joints)
-        if count != len(self.joints) or not set(goal.joints) <= set(self.joints):
+        if sorted(goal.joints) != sorted(self.joints):
             named = ', '.join(map(repr, goal.joints))
             return f"the goal's joints {named} are not the controller's"
         if not goal.points:
@@ -244,7 +244,7 @@ class TrajectoryController:
                 return f'the times of points {index - 1} and {index} do not increase'
             if point.effort and self._interface != 'effort':
                 return f'point {index} has efforts, which are not commanded'
-            for name in ('positions', 'velocities', 'accelerations'):
+            for name in ('positions', 'velocities', 'accelerations', 'effort'):
                 values = getattr(point, name)
                 if len(values) != count and (values or name == 'positions'):
                     return f'point {index} has {len(values)} {name} for {count} joints'
@@ -266,27 +266,14 @@ class TrajectoryController:
                 self._take(goal)
 
     def _take(self, goal: Goal) -> None:
-        """
-        Run a goal next, its joints sorted; one that it leaves out, for another twice, stays.
+        """Run a goal next, its joints in the controller's order."""
+        order = [goal.joints.index(joint) for joint in self.joints]
 
-        The original does not check the length of efforts: what is missing is zero here.
-        """
-        present = self.command if self._interface == 'position' else self._current.positions
-        held = dict(zip(self.joints, present, strict=True))
-        rest = dict.fromkeys(self.joints, 0.0)
-
-        def sort(values: Values, missing: Mapping[str, float] = rest) -> Values:
-            if goal.joints == self.joints and len(values) == len(self.joints):
-                return values
-            given = {**missing, **dict(zip(goal.joints, values, strict=False))}
-            return [given[joint] for joint in self.joints] if values else []
+        def sort(values: Values) -> Values:
+            return [values[k] for k in order] if values else []
 
         points = [
-            Point(
-                p.time,
-                sort(p.positions, held),
-                *map(sort, (p.velocities, p.accelerations, p.effort)),
-            )
+            Point(p.time, *map(sort, (p.positions, p.velocities, p.accelerations, p.effort)))
             for p in goal.points
         ]
         self._pending, self._holding = Goal(self.joints, goal.stamp, points), False
@@ -339,7 +326,23 @@ class TrajectoryController:
             timed_out = off_goal and limit != 0.0 and overtime > limit
             if not off_path and not timed_out:
                 self.command = self._compute(next_point, dt)
-            self._finish_cycle(off_path, ended, off_goal, timed_out, overtime)
+            if self._goal is not None:
+                self._goal.feedback = self.state
+                if off_path:
+                    self._abort(-4, 'Aborted due to path tolerance violation')
+                elif timed_out:
+                    text = 'Aborted due to goal_time_tolerance exceeding by'
+                    self._abort(-5, f'{text} {overtime:f} seconds')
+                elif ended and not off_goal:
+                    self._finish(GoalOutcome.SUCCEEDED, 0, 'Goal successfully reached!')
+                    self._holding = True
+                    self._hold.points[0] = replace(points[-1], time=0)
+                    self._pending = self._hold
+            elif off_path or timed_out:
+                self.warnings.append(
+                    'holding position: a trajectory of the topic left its tolerances'
+                )
+                self._pending = self._stop()
             # The original loses the room for its commands at one that is not a number, for good.
             finite = not any(u != u for u in self.command)
             self._shows = self._shows and finite
@@ -366,27 +369,6 @@ class TrajectoryController:
     def _within(self, tolerances: Mapping[str, Tolerance]) -> bool:
         errors = zip(tolerances.values(), self.state.error, self.state.error_velocity, strict=True)
         return all(tolerance.allows(e, de) for tolerance, e, de in errors)
-
-    def _finish_cycle(
-        self, off_path: bool, ended: bool, off_goal: bool, timed_out: bool, overtime: float
-    ) -> None:
-        if self._goal is not None:
-            self._goal.feedback = self.state
-            if off_path:
-                self._abort(-4, 'Aborted due to path tolerance violation')
-            elif ended and not off_goal:
-                self._finish(GoalOutcome.SUCCEEDED, 0, 'Goal successfully reached!')
-                assert self._trajectory is not None
-                self._holding = True
-                self._hold.points[0] = replace(self._trajectory.goal.points[-1], time=0)
-                self._pending = self._hold
-            elif ended and timed_out:
-                self._abort(
-                    -5, f'Aborted due to goal_time_tolerance exceeding by {overtime:f} seconds'
-                )
-        elif off_path or timed_out:
-            self.warnings.append('holding position: a trajectory of the topic left its tolerances')
-            self._pending = self._stop()
 
     def _abort(self, code: int, text: str) -> None:
         self._finish(GoalOutcome.ABORTED, code, text)

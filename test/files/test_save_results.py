@@ -168,8 +168,7 @@ def test_iterations_become_rows_of_numbers():
         return Iteration(number, *of_motion, ones, ones, 1.0, ones, None, 0.0)
 
     course = (iteration(0, [1.0, 0.0], [0.9, 0.4]), iteration(1, [0.0, 2.0], [0.1, 0.2]))
-    two = np.ones(2)
-    history = History(('ZZ1', 'Fv1'), ('one', 'two'), course, two, two, two)
+    history = History(('ZZ1', 'Fv1'), ('one', 'two'), course)
     rows = [*history.rows()]
     worst = {'iteration': 0.0, 'torque_error': 0.9, 'position_error': 0.2}
     assert worst.items() <= rows[0].items()

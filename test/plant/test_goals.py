@@ -81,6 +81,8 @@ def test_decelerate_on_cancel_brakes_along_a_ramp():
         (Goal(JOINTS, 0, [at(1.0, 0.0)]), 'positions'),
         (Goal(JOINTS, 0, [at(1.0, 0.0, 0.0, v=[0.0])]), 'velocities'),
         (Goal(JOINTS, 0, [at(1.0, 0.0, 0.0, a=[0.0])]), 'accelerations'),
+        (Goal(JOINTS, 0, [at(1.0, 0.0, 0.0, effort=[1.0])]), 'effort'),
+        (Goal(('b', 'b'), 0, [at(1.0, 0.0, 0.0)]), 'joints'),
         (Goal(JOINTS, 5 * S, [at(1.0, 0.0, 0.0)]), 'past'),
         (Goal(JOINTS, 0, [at(1.0, 0.0, 0.0, v=[1e-6, 0.0])]), 'not zero'),
     ],
@@ -96,8 +98,6 @@ def test_refused(goal, word):
         at(1.0, math.nan, 0.0),
         at(1.0, math.inf, 1e9),
         at(-1.0, 0.0, 0.0),
-        at(0.5, 0.0, 0.0, effort=[1.0]),
-        at(0.5, 0.0, 0.0, effort=[1.0, 2.0, 3.0]),
         at(1.0, 0.0, 0.0, v=[1e-8, 0.0]),
     ],
 )
@@ -106,13 +106,6 @@ def test_accepted_without_a_check(point):
     goal = bench.start(point)
     bench.run(1005)
     assert goal.outcome is GoalOutcome.SUCCEEDED
-
-
-def test_a_joint_named_twice_leaves_another_where_it_is():
-    bench = Bench(position=(0.3, 0.4))
-    bench.start(at(0.5, 1.0, 1.0), joints=('b', 'b'))
-    bench.run(502)
-    assert bench.reference.positions == [0.3, 1.0]
 
 
 def test_inactive_refuses_and_aborts_what_runs():

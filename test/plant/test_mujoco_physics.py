@@ -323,7 +323,7 @@ def test_bad_descriptions_are_refused(text, word):
     ('changes', 'word'),
     [
         ({'payload': PayloadSettings(mass=1.0, link='none')}, "'none' is not in"),
-        ({'viscous': (1e9,)}, 'lower `viscous`'),
+        ({'viscous': (1e9,)}, 'brakes too fast'),
         ({'rotor_inertia': (0.01,), 'elastic': ElasticDriveSettings((1e9,))}, 'vibrates'),
     ],
 )

@@ -221,44 +221,22 @@ def observe(samples: Samples, robot: Robot, base: BaseParameters) -> Rows:
     """
     Stack the base columns of W and the torque, through one filter, one sample in `decimation`.
 
-    The regressor is computed in blocks that overlap by the filter's memory, so that what is kept
-    in memory is the decimated system alone (parallel decimation, DIDIM section II). Columns that
-    are as smooth as the filtered positions need fewer samples than friction. Raises a
-    RecordingError where no row is left.
+    Columns that are as smooth as the filtered positions need fewer samples than friction. Raises
+    a RecordingError where no row is left.
     """
-    keep, total = samples.decimation, len(samples.time)
-    Y = np.empty((robot.n, -(-total // keep)))
-    W = np.zeros((*Y.shape, base.rank))
+    keep, motion = samples.decimation, (samples.q, samples.dq, samples.ddq)
     # Friction that grows with the links' torques mixes what is smooth and what is not.
     mixed = robot.load_dependent or isinstance(robot, ElasticRobot)
     step = 1 if mixed else max(1, min(int(samples.rate / samples.band_limit), keep // 2))
     smooth = np.isin(base.columns, robot.body_columns)
     smooth |= [robot.parameters[column].symbol in LINEAR for column in base.columns]
     smooth &= step > 1
+    path = [] if isinstance(robot, ElasticRobot) else list(path_columns(robot, *motion[:2]))
+    W, Y = decimated_rows(robot, base.columns[~smooth], motion, samples.tau, keep, path)
     if smooth.any():
+        others, W = W, np.empty((*Y.shape, base.rank))
+        W[:, :, ~smooth] = others
         W[:, :, smooth] = _smooth_columns(samples, robot, base.columns[smooth], step)
-    columns, taken = base.columns[~smooth], np.flatnonzero(~smooth)
-    overlap = DECAY_ROWS * keep if keep > 1 else 0
-    length = max(BLOCK_SAMPLES, 4 * overlap) // keep * keep
-    used = _nonzero(robot, columns)
-    places = {int(column): k for k, column in enumerate(columns)}
-    # Joint, column and values (N,) of friction along its path.
-    elastic = isinstance(robot, ElasticRobot)
-    path = [] if elastic else list(path_columns(robot, samples.q, samples.dq))
-    joint, place = used.nonzero()
-    for start in range(0, total, length):
-        stop = min(start + length, total)
-        low = max(0, start - overlap)
-        rows = slice(low, min(total, stop + overlap))
-        motion = samples.q[rows], samples.dq[rows], samples.ddq[rows]
-        full = regressor(robot, *motion, columns=columns).swapaxes(1, 2)
-        for j, column, values in path:
-            if column in places:
-                full[j, places[column]] = values[rows]
-        out = slice(start // keep, -(-stop // keep))
-        own = slice((start - low) // keep, (start - low) // keep + out.stop - out.start)
-        W[joint, out, taken[place]] = decimate(full[used], keep)[:, own]
-        Y[:, out] = decimate(samples.tau[rows].T, keep)[:, own]
     valid, moving = _used_rows(samples)
     return Rows(
         base.names, base.units, samples.joints, read_only(W), read_only(Y), valid,
@@ -271,6 +249,40 @@ def observe(samples: Samples, robot: Robot, base: BaseParameters) -> Rows:
         dq=read_only(samples.dq[::keep].copy()),
         gain_spread=robot.gain_spread,
     )  # fmt: skip
+
+
+def decimated_rows(
+    robot: Robot, columns: Indices, motion: Sequence[Array], tau: Array, keep: int,
+    path: Sequence[tuple[int, int, Array]],
+) -> tuple[Array, Array]:  # fmt: skip
+    """
+    Return columns of W (n, N', c) and the torque (n, N') along q, dq, ddq (N, n), decimated.
+
+    The regressor is computed in blocks that overlap by the filter's memory, so that what is kept
+    in memory is the decimated system alone (parallel decimation, DIDIM section II). `path` has
+    joint, column and values (N,) of friction that is no function of one state.
+    """
+    total = len(tau)
+    Y = np.empty((robot.n, -(-total // keep)))
+    W = np.zeros((*Y.shape, len(columns)))
+    overlap = DECAY_ROWS * keep if keep > 1 else 0
+    length = max(BLOCK_SAMPLES, 4 * overlap) // keep * keep
+    used = _nonzero(robot, columns)
+    places = {int(column): k for k, column in enumerate(columns)}
+    joint, place = used.nonzero()
+    for start in range(0, total, length):
+        stop = min(start + length, total)
+        low = max(0, start - overlap)
+        rows = slice(low, min(total, stop + overlap))
+        full = regressor(robot, *(x[rows] for x in motion), columns=columns).swapaxes(1, 2)
+        for j, column, values in path:
+            if column in places:
+                full[j, places[column]] = values[rows]
+        out = slice(start // keep, -(-stop // keep))
+        own = slice((start - low) // keep, (start - low) // keep + out.stop - out.start)
+        W[joint, out, place] = decimate(full[used], keep)[:, own]
+        Y[:, out] = decimate(tau[rows].T, keep)[:, own]
+    return W, Y
 
 
 def _used_rows(samples: Samples) -> tuple[Mask, Mask]:

@@ -11,24 +11,33 @@ from scipy.optimize import lsq_linear
 from scipy.signal import savgol_filter
 
 from ...exceptions import ConfigurationError, RecordingError
-from ..arrays import Array, Indices, Mask, rms
+from ..arrays import Array, Indices, interpolated, Mask, rms
 from ..diagnostics.plausibility import limit_warnings
+from ..excitation.trajectory import Motion
 from ..findings import Finding, finding, in_order
 from ..model.dynamics import inverse_dynamics
 from ..model.friction import UNKNOWN
 from ..model.pinocchio_model import tool_frame
 from ..model.robot import ElasticRobot, Robot
 from ..signals.recording import Recording
-from .servo_fit import Fit, fit_servos, ratio_basis, RATIOS, ServoProblem
-from .servo_simulation import BODIES, DELAY, ServoArm, UNITS, Windows
+from .servos import (
+    BODIES,
+    DELAY,
+    Fit,
+    fit_servos,
+    ratio_basis,
+    RATIOS,
+    ServoArm,
+    ServoProblem,
+    UNITS,
+    Windows,
+)
 
 # Length of a window [s]: far longer than a servo takes to settle, so that it tells gains and
 # friction from its initial state, and short, so that many run side by side. Most of them.
 WINDOW, MOST_WINDOWS = 1.0, 60
 # Fewest samples of a window, fewest windows, usual steps beyond which there is a gap.
 FEWEST_SAMPLES, FEWEST_WINDOWS, GAP = 12, 4, 2.5
-# From so many commands a position on they are said to be faster.
-FASTER = 1.5
 # Span of the polynomials of third order that smooth positions [s], and their fewest samples.
 SMOOTHING, FEWEST_SMOOTHED = 0.12, 7
 # Delays that are tried by least squares, and those around the best that are simulated [s].
@@ -39,15 +48,6 @@ DELAYS, AROUND = np.arange(0.0, 0.2001, 0.005), (-8, -4, -2, 0, 2, 4)
 COPY_TOLERANCE, COPY_SHIFTS, UNIT_FACTOR, UNIT_CORRELATION = 1e-9, 3, 3.0, 0.8
 # Slower than this share of its fastest speed a joint's friction has no clear sign.
 SLOW_SHARE = 0.02
-
-
-class Smoothed(NamedTuple):
-    """Positions of a log and their derivatives, (N, n) each, and which rows (N,) have them."""
-
-    q: Array
-    dq: Array
-    ddq: Array
-    valid: Mask
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,23 +76,23 @@ class CommandedLog:
         return self.command[np.maximum(row, 0)]
 
     @cached_property
-    def smoothed(self) -> Smoothed:
-        """Positions by polynomials (Savitzky and Golay 1964)."""
+    def smoothed(self) -> tuple[Motion, Mask]:
+        """Motion by polynomials (Savitzky and Golay 1964), and which rows (N,) have it."""
         period, shape = self.period, self.q.shape
         length = max(FEWEST_SMOOTHED, 2 * round(0.5 * SMOOTHING / period) + 1)
-        q, dq, ddq = self.q.copy(), np.zeros(shape), np.zeros(shape)
-        valid = np.zeros(shape[0], dtype=bool)
+        motion = Motion(self.q.copy(), np.zeros(shape), np.zeros(shape))
+        known = np.zeros(shape[0], dtype=bool)
         for rows in self.runs():
             time = self.time[rows]
             grid = np.arange(time[0], time[-1] + 0.5 * period, period)
             if min(len(rows), len(grid)) < length or len(rows) < FEWEST_SAMPLES:
                 continue
-            even = np.column_stack([np.interp(grid, time, column) for column in self.q[rows].T])
-            for order, target in enumerate((q, dq, ddq)):
+            even = interpolated(grid, time, self.q[rows])
+            for order, target in enumerate(motion):
                 smoothed = savgol_filter(even, length, 3, deriv=order, delta=period, axis=0)
-                target[rows] = np.column_stack([np.interp(time, grid, c) for c in smoothed.T])
-            valid[rows] = True
-        return Smoothed(q, dq, ddq, valid)
+                target[rows] = interpolated(time, grid, smoothed)
+            known[rows] = True
+        return motion, known
 
 
 def commanded_log(recording: Recording, robot: Robot) -> CommandedLog:
@@ -155,7 +155,7 @@ def make_windows(logs: Sequence[CommandedLog]) -> Windows:
     for number, log in enumerate(logs):
         size = max(round(WINDOW / log.period) + 1, FEWEST_SAMPLES)
         for rows in log.runs():
-            if log.smoothed.valid[rows].all():
+            if log.smoothed[1][rows].all():
                 starts = range(0, len(rows) - size + 1, size - 1)
                 pieces += [(number, rows[start : start + size]) for start in starts]
     if len(pieces) < FEWEST_WINDOWS:
@@ -181,27 +181,11 @@ def windows_of(logs: Sequence[CommandedLog], pieces: Sequence[tuple[int, Indices
         log, own = logs[number], slice(len(rows))
         time[w, own], valid[w, own] = log.time[rows] - log.time[rows[0]], True
         q[w, own] = log.q[rows]
-        state[w] = log.smoothed.q[rows[0]], log.smoothed.dq[rows[0]]
+        state[w] = [x[rows[0]] for x in log.smoothed[0][:2]]
     start = np.array([logs[k].time[rows[0]] for k, rows in pieces])
     of_log = np.array([k for k, _ in pieces])
     commands = tuple((log.command_time, log.command) for log in logs)
     return Windows(start, of_log, time, valid, q, state, commands)
-
-
-def log_findings(logs: Sequence[CommandedLog]) -> list[Finding]:
-    """Tell of gaps, with what is lost by them, and of commands more frequent than positions."""
-    found = list[Finding]()
-    runs = [(len(rows) * log.period, len(rows)) for log in logs for rows in log.runs()]
-    if len(runs) > len(logs):
-        lost = sum(count for seconds, count in runs if seconds < WINDOW)
-        share = lost / sum(count for _, count in runs)
-        found.append(finding('servo_gaps', count=len(runs) - len(logs), share=share))
-    for log in logs:
-        step = float(np.median(np.diff(log.command_time))) if len(log.command_time) > 1 else np.inf
-        if 1.0 / step > FASTER / log.period:
-            rates = {'commands': 1.0 / step, 'positions': 1.0 / log.period}
-            return [*found, finding('commands_faster', **rates)]
-    return found
 
 
 def first_parameters(arm: ServoArm, logs: Sequence[CommandedLog]) -> list[Array]:
@@ -213,9 +197,8 @@ def first_parameters(arm: ServoArm, logs: Sequence[CommandedLog]) -> list[Array]
     """
     robot, order = arm.robot, arm.robot.order
     back, links, parts = np.argsort(order), robot.of_links(robot.prior), list[Array]()
-    for q, dq, ddq, valid in (log.smoothed for log in logs):
-        motion = q[:, back], dq[:, back], ddq[:, back]
-        torque = inverse_dynamics(robot, links, *motion)[:, order]
+    for (q, dq, ddq), valid in (log.smoothed for log in logs):
+        torque = inverse_dynamics(robot, links, *(x[:, back] for x in (q, dq, ddq)))[:, order]
         sign = np.sign(dq) * (np.abs(dq) > SLOW_SHARE * np.abs(dq).max(axis=0))
         parts.append(np.stack([torque, ddq, dq, sign, np.ones_like(dq)])[:, valid])
     columns = np.concatenate(parts, axis=1)
@@ -224,8 +207,10 @@ def first_parameters(arm: ServoArm, logs: Sequence[CommandedLog]) -> list[Array]
     symbols = ('stiffness', 'armature', 'damping', 'Fc', 'bias')
     for delay in DELAYS:
         values, cost = {(DELAY, -1): float(delay)}, 0.0
-        left = [(log.commanded(log.time - delay) - log.smoothed.q)[log.smoothed.valid]
-                for log in logs]  # fmt: skip
+        left = [
+            (log.commanded(log.time - delay) - motion.q)[known]
+            for log in logs for motion, known in [log.smoothed]
+        ]  # fmt: skip
         for j, y in enumerate(np.concatenate(left).T):
             A, size = columns[:, :, j].T, sizes[:, j]
             # Where the bodies weigh next to nothing, they leave the scale of the torques open.
@@ -295,7 +280,6 @@ class Commanded:
     residual: Array  # (n,) root mean square of what is left of positions [rad or m]
     tracking: Array  # (n,) that of commands less positions [rad or m]
     windows: int  # number of stretches
-    simulations: int  # how often all of them were simulated
     findings: tuple[Finding, ...]
     # Of all that was free, determined or not, (m,), (m, m).
     names: tuple[str, ...]
@@ -344,16 +328,16 @@ def identify_commanded(
     windows = make_windows(logs)
     arm = _servo_arm(robot, len(logs), known_mass)
     motions = [
-        np.stack([log.commanded(log.time) - log.q, *log.smoothed[1:3]])[:, log.smoothed.valid]
-        for log in logs
-    ]
+        np.stack([log.commanded(log.time) - log.q, *motion[1:]])[:, known]
+        for log in logs for motion, known in [log.smoothed]
+    ]  # fmt: skip
     scales = np.sqrt(np.mean(np.concatenate(motions, axis=1) ** 2, axis=1))
     scales = np.maximum(scales, 1e-9)
     progress('simulating the servos')
     problem = ServoProblem(arm, windows, scales, 1.0 / scales[0])
     problem, fit, covariance = fit_servos(problem, first_parameters(arm, logs))
     q = np.vstack([log.q for log in logs])[:, np.argsort(robot.order)]
-    findings = log_findings(logs) + limit_warnings(robot, q, LIMIT_MARGIN)
+    findings = limit_warnings(robot, q, LIMIT_MARGIN)
     findings += [] if known_mass else [finding('servo_scale')]
     return _result(robot, problem, fit, covariance, findings)
 
@@ -383,7 +367,7 @@ def _servo_arm(robot: Robot, logs: int, known_mass: KnownMass | None) -> ServoAr
                 f"'{known_mass.link}' does not move: choose a link that moves for the known mass"
             )
         added[-1] = joint, pinocchio.Inertia(known_mass.mass, point, np.zeros((3, 3)))
-    return ServoArm(robot, tuple(names), np.full(robot.n, np.inf), speeds, tuple(added))
+    return ServoArm(robot, tuple(names), speeds, tuple(added))
 
 
 def _result(
@@ -427,9 +411,9 @@ def _result(
         if where.any():
             chosen = [joint for joint, said in zip(joints, where, strict=True) if said]
             findings.append(finding(code, chosen, **{key: tuple(values[where].tolist())}))
-    back, counts = np.argsort(robot.order), (len(fit.states), problem.simulations)
+    back = np.argsort(robot.order)
     names = tuple(f'{symbol} {joints[j]}' if j >= 0 else symbol for symbol, j in arm.names)
-    parts = tuple(found), noise[back], tracking[back], *counts, in_order(findings)
+    parts = tuple(found), noise[back], tracking[back], len(fit.states), in_order(findings)
     return Commanded(robot, *parts, names, theta, covariance)
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...exceptions import DivergenceError
-from ..arrays import Array
+from ..arrays import Array, rms
 from ..findings import Finding, finding
 from ..identification_settings import ReplaySettings
 from ..model.friction import DRY
@@ -46,9 +46,6 @@ class History:
     columns: tuple[str, ...]  # names of the b base parameters
     joints: tuple[str, ...]
     iterations: tuple[Iteration, ...]  # from the initial parameters to the result
-    natural_frequency: Array  # (n,) of the simulated loops with the last estimate [rad/s]
-    damping: Array  # (n,) of them [1]
-    bandwidth: Array  # (n,) of the motion, angular [rad/s]
     findings: tuple[Finding, ...] = ()  # reasons to doubt the result, with remedies
 
     @property
@@ -98,11 +95,6 @@ ANDERSON_DEPTH, MAX_MIXING_WEIGHT = 2, 3.0
 MAX_ERROR_GROWTH = 1.2
 # How often a refused step is halved before the iteration gives up.
 MAX_HALVINGS = 4
-
-
-def torque_warnings(residual: float) -> list[Finding]:
-    """Warn of a relative torque error that the right control law would not leave."""
-    return [finding('torque_unexplained', residual=residual)] if residual > MAX_RESIDUAL else []
 
 
 def anderson_mixing(values: Array, fits: Array, sigma: Array) -> Array | None:
@@ -234,7 +226,7 @@ def _simulate_and_fit(
     distance, size = sizes
     return Iteration(
         number, value, torque_error, distance / np.maximum(size, 1e-300), inertia, gain_scale,
-        step_length, chi, fit(system, 'wls'), float(np.sqrt(np.mean(output_error**2))),
+        step_length, chi, fit(system, 'wls'), rms(output_error),
     ), system  # fmt: skip
 
 
@@ -323,23 +315,22 @@ def _converged(before: Estimate, after: Estimate, settings: ReplaySettings) -> b
 def _history(
     replay: ReplayProblem, iterates: list[Iteration], system: Rows, *notes: Finding
 ) -> History:
-    last, joints = iterates[-1], replay.robot.joints
-    estimate = last.estimate
-    method, findings = replay.method, [*notes]
-    omega, zeta = replay.loop_dynamics(last.inertia / last.gain_scale)
-    band = bandwidth(replay.desired.dq, replay.law.rate)
+    last, joints, findings = iterates[-1], replay.robot.joints, [*notes]
+    estimate, left = last.estimate, rms(last.torque_error)
     if estimate.from_prior:
         names = [estimate.names[k] for k in estimate.from_prior]
         findings.append(finding('near_description', parameters=names))
-    if method == 'didim':
+    if replay.method == 'didim':
+        omega, _ = replay.loop_dynamics(last.inertia / last.gain_scale)
+        band = bandwidth(replay.desired.dq, replay.law.rate)
+        left = with_all_rows(system).total_residual(estimate.value)
         findings += [
             finding('loop_slow', [joint], omega=w, ratio=w / b, band=b)
             for joint, w, b in zip(joints, omega, band, strict=True)
             if w < MIN_BANDWIDTH_RATIO * b
         ]
-        findings += torque_warnings(with_all_rows(system).total_residual(estimate.value))
-    elif not replay.restart:
-        findings += torque_warnings(float(np.sqrt(np.mean(last.torque_error**2))))
+    if left > MAX_RESIDUAL:
+        findings.append(finding('torque_unexplained', residual=left))
     if not replay.restart:
         # ‖q_ddm − q‖ / ‖q − q_r‖ is small where control law and gains are the robot's. A PD loop
         # of s times the bandwidth lags 1/s times as much, so that it comes to 1/s − 1. The
@@ -351,10 +342,7 @@ def _history(
             if ratio > DOUBTFUL_RATIO:
                 kind = 'motion_wrong' if ratio > WRONG_RATIO else 'motion_doubtful'
                 findings.append(finding(kind, [joint], ratio=ratio))
-    if any(0.0 < iterate.step_length < 1.0 for iterate in iterates):
-        findings.append(finding('steps_shortened', method=method.upper()))
-    loop = omega, zeta, band, tuple(findings)
-    return History(replay.base.names, joints, tuple(iterates), *loop)
+    return History(replay.base.names, joints, tuple(iterates), tuple(findings))
 
 
 def identify_closed_loop(

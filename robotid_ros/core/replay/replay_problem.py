@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...exceptions import ControllerError, DivergenceError, RecordingError
-from ..arrays import Array, column_sizes, Indices, Mask
+from ..arrays import Array, column_sizes, Indices, interpolated, Mask
 from ..excitation.trajectory import Motion, Waypoints
 from ..identification_settings import ReplaySettings
 from ..model.dynamics import inverse_dynamics
@@ -43,6 +43,8 @@ TRANSIENT, MAX_TRANSIENT_SHARE = 5.0, 0.2
 CUTOFF_RATIO = 5.0
 # Rows per row that is kept, at most: slow motions have to leave enough rows to estimate the noise.
 MAX_DECIMATION = 50
+# Decimated rows at both ends of a run that the transient of the filter distorts.
+FILTER_EDGE = 3
 # Of an open-loop simulation: time between two starts [s], long enough for torques to move the
 # robot by more than encoders are noisy, short enough for it to stay near; rows kept of each.
 START_INTERVAL, ROWS_PER_START = 0.5, 25
@@ -75,31 +77,24 @@ def reference_on_grid(recording: Recording, rate: float) -> tuple[float, Motion]
     Return the recorded reference at every update of the controller, at its rate [Hz].
 
     Where stamps jitter, repeat or are missing, it is interpolated by quintics that meet position,
-    velocity and acceleration at both ends, as the controller itself does. Without a recorded
-    reference it is taken from the trajectory that was run; a RecordingError where neither was
-    recorded. The time of the first update [s, the recording's clock] comes first.
+    velocity and acceleration at both ends, as the controller itself does. A RecordingError where
+    it was not recorded. The time of the first update [s, the recording's clock] comes first.
     """
     reference = recording.reference
-    if reference is not None and reference.time.size > 1:
-        time, rows = np.unique(reference.time, return_index=True)
-        start, time = float(time[0]), time - time[0]
-        q, dq, ddq = (value[rows] for value in (reference.q, reference.dq, reference.ddq))
-        dq = np.where(np.isfinite(dq), dq, np.gradient(q, time, axis=0))
-        ddq = np.where(np.isfinite(ddq), ddq, 0.0)
-        # Controllers that have no acceleration in their reference report none, or zeros.
-        ddq = np.where(ddq.any(axis=0), ddq, np.gradient(dq, time, axis=0))
-        grid = np.minimum(np.arange(round(time[-1] * rate) + 1) / rate, time[-1])
-        return start, Waypoints(recording.joints, time, q, dq, ddq).sample(grid)
-    for name, trajectory in recording.trajectories.items():
-        spans = [phase for phase in recording.phases if phase.name == name]
-        start, stop = (spans[0].start, spans[0].stop) if spans else recording.time[[0, -1]]
-        grid = np.arange(int((min(stop, recording.time[-1]) - start) * rate) + 1) / rate
-        index = [trajectory.joints.index(joint) for joint in recording.joints]
-        return float(start), Motion(*(value[:, index] for value in trajectory.sample(grid)))
-    raise RecordingError(
-        f'{recording.source or "the recording"} holds neither the reference nor the trajectory: '
-        "record the controller's state, or identify by WLS"
-    )
+    if reference is None or reference.time.size < 2:
+        raise RecordingError(
+            f'{recording.source or "the recording"} does not hold the reference: record the '
+            "controller's state, or identify by WLS"
+        )
+    time, rows = np.unique(reference.time, return_index=True)
+    start, time = float(time[0]), time - time[0]
+    q, dq, ddq = (value[rows] for value in (reference.q, reference.dq, reference.ddq))
+    dq = np.where(np.isfinite(dq), dq, np.gradient(q, time, axis=0))
+    ddq = np.where(np.isfinite(ddq), ddq, 0.0)
+    # Controllers that have no acceleration in their reference report none, or zeros.
+    ddq = np.where(ddq.any(axis=0), ddq, np.gradient(dq, time, axis=0))
+    grid = np.minimum(np.arange(round(time[-1] * rate) + 1) / rate, time[-1])
+    return start, Waypoints(recording.joints, time, q, dq, ddq).sample(grid)
 
 
 def torque_on_grid(
@@ -129,7 +124,7 @@ def torque_on_grid(
     last = min(updates - 1.0, np.floor((time[-1] - lag) * rate + 1e-3))
     row = np.arange(first, last + 1e-9, stride)
     at = lag + row / rate
-    tau = np.column_stack([np.interp(at, time, column) for column in effort.T])
+    tau = interpolated(at, time, effort)
     after = np.clip(np.searchsorted(time, at), 1, time.size - 1)
     close = time[after] - time[after - 1] <= max(MAX_GAP, 1.5 * spacing)
     return Torque(row, np.nan_to_num(tau), close & np.isfinite(tau).all(axis=1), rate / stride)
@@ -171,7 +166,7 @@ class ReplayProblem:
         """Times of the updates (K,) [s]."""
         return self.start + np.arange(len(self.desired.q)) / self.law.rate
 
-    @property
+    @cached_property
     def decimation(self) -> int:
         """One row in so many is kept of the observation matrix."""
         if self.settings.decimation:
@@ -181,11 +176,6 @@ class ReplayProblem:
         return int(max(1, min(MAX_DECIMATION, 0.4 * self.torque.rate / cutoff)))
 
     @property
-    def filtered(self) -> bool:
-        """Whether rows are low-passed before decimation: not where a simulation starts anew."""
-        return self.decimation > 1 and not self.restart
-
-    @property
     def transient(self) -> float:
         """Time [s] in which the initial state decays: `5/ω_n`, and time constants of integrals."""
         if self.restart:
@@ -193,6 +183,30 @@ class ReplayProblem:
         slowest = TRANSIENT / float(self.loop_dynamics(self.tuned_inertia)[0].min())
         longest = MAX_TRANSIENT_SHARE * self.desired.q.shape[0] / self.law.rate
         return max(slowest, min(TRANSIENT * float(self.law.loop.integral_time.max()), longest))
+
+    @cached_property
+    def runs(self) -> list[tuple[Indices, slice]]:
+        """Gapless rows of the torque that are fitted, and which of them are kept, decimated."""
+        torque, keep = self.torque, self.decimation
+        rows = np.flatnonzero(torque.valid & (torque.row >= self.transient * self.law.rate))
+        edge = FILTER_EDGE if keep > 1 else 0
+        runs = [
+            (run, slice(edge, -(-len(run) // keep) - edge))
+            for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1)
+            if len(run) > 2 * edge * keep
+        ]
+        if not runs:
+            raise RecordingError(
+                'no measured torque is left after the transient and the edges of the filter: '
+                'record longer'
+            )
+        return runs
+
+    @property
+    def fitted_rows(self) -> Array:
+        """Rows of a simulation (N',) that are fitted, one in `decimation` of the runs."""
+        kept = [run[:: self.decimation][kept] for run, kept in self.runs]
+        return self.torque.row[np.concatenate(kept)]
 
     def inertia(self, chi: Array) -> Array:
         """Return J_j (n,) (DIDIM eq. 51); a DivergenceError if M(q) is not positive definite."""
@@ -424,11 +438,8 @@ def make_replay_problem(
     effort, delay = robot.efforts_to_torques(recording.effort), find_effort_delay(recording)
     torque = torque_on_grid(recording, effort, start, len(desired.q), law.rate, delay)
     time = start + np.arange(len(desired.q)) / law.rate
-    parts = (
-        np.column_stack([np.interp(time, samples.time, column) for column in values.T])
-        for values in (samples.q, samples.dq, samples.ddq)
-    )
-    measured = Motion(*parts)
+    motion = samples.q, samples.dq, samples.ddq
+    measured = Motion(*(interpolated(time, samples.time, x) for x in motion))
     motions = desired, torque, measured
     return ReplayProblem(robot, base, law, *motions, settings, method=method, start=start)
 

@@ -14,19 +14,12 @@ import dataclasses
 
 import numpy as np
 
-from ...exceptions import RecordingError
-from ..arrays import all_within, Array, Indices, Mask
+from ..arrays import all_within, Array, Mask
 from ..excitation.trajectory import Motion
-from ..model.dynamics import regressor
-from ..regression.observation_system import decimate, NOISE_BAND, Rows
+from ..regression.observation_system import decimate, decimated_rows, NOISE_BAND, Rows
 from .replay_problem import interpolate_rows, ReplayProblem
 from .simulation import Simulation, slip_columns, slip_directions
 
-# In units of the decimation: length of the filter's impulse response down to 1e-9, and the rows
-# at both ends of a run that its transient distorts.
-FILTER_MEMORY, FILTER_EDGE = 30, 3
-# Rows per block: 4096 rows of 60 columns and six joints are 12 MB.
-BLOCK_ROWS = 4096
 # Step of the finite differences, over the prior's standard deviation of the parameter: far above
 # the integrator's rounding, far below where an output bends.
 RELATIVE_STEP = 1e-4
@@ -50,17 +43,15 @@ def observe_simulation(replay: ReplayProblem, simulation: Simulation) -> Rows:
     zero-phase Butterworth filter, whose cut-off is 0.8 of the Nyquist frequency of the rows that
     are kept. The transient of the initial state and rows without a measured torque are left out.
     """
-    robot, torque = replay.robot, replay.torque
-
-    def observed(rows: Indices) -> Array:
-        q, dq, ddq, _, slip = (interpolate_rows(x, torque.row[rows]) for x in simulation)
-        full = regressor(robot, q, dq, ddq)
-        for column, values in slip_columns(robot, slip):
-            full[:, :, column] = values.T
-        W = full[:, :, replay.base.columns]
-        return np.concatenate([W, torque.tau[rows].T[:, :, None]], axis=2)
-
-    both, row = low_passed(replay, observed)
+    robot, torque, parts = replay.robot, replay.torque, list[Array]()
+    for run, kept in replay.runs:
+        q, dq, ddq, _, slip = (interpolate_rows(x, torque.row[run]) for x in simulation)
+        W, Y = decimated_rows(
+            *(robot, replay.base.columns, (q, dq, ddq), torque.tau[run], replay.decimation),
+            list(slip_columns(robot, slip)),
+        )
+        parts.append(np.concatenate([W, Y[:, :, None]], axis=2)[:, kept])
+    row = replay.fitted_rows
     # What it takes to hold a joint is no function of the parameters: friction there is only known
     # to be larger. That of a joint that creeps is smaller on the robot, see `CREEPING`.
     directions = slip_directions(robot)
@@ -69,13 +60,13 @@ def observe_simulation(replay: ReplayProblem, simulation: Simulation) -> Rows:
     held |= speed < np.minimum(CREEPING, SLOW_SHARE * speed.max(axis=0))
     stuck = all_within(held, int(replay.decimation * replay.law.rate / torque.rate))
     held = (stuck @ (directions != 0.0) > 0)[np.rint(row).astype(int)]
-    return _system(replay, row, both, ~held.T)
+    return _system(replay, np.concatenate(parts, axis=1), ~held.T)
 
 
-def _system(replay: ReplayProblem, row: Array, both: Array, valid: Mask) -> Rows:
-    """Return the system of decimated rows (N,), W and Y beside it, (n, N, b + 1)."""
-    base, time = replay.base, row / replay.law.rate
-    band = NOISE_BAND if replay.filtered else 1.0
+def _system(replay: ReplayProblem, both: Array, valid: Mask) -> Rows:
+    """Return the system of W and Y beside it, (n, N, b + 1), at the rows that are fitted."""
+    base, time = replay.base, replay.fitted_rows / replay.law.rate
+    band = NOISE_BAND if replay.decimation > 1 and not replay.restart else 1.0
     W, Y, joints = both[:, :, :-1], both[:, :, -1], replay.robot.joints
     return Rows(base.names, base.units, joints, W, Y, valid, time, band=band)
 
@@ -85,36 +76,14 @@ def with_all_rows(system: Rows) -> Rows:
     return dataclasses.replace(system, valid=np.ones_like(system.valid))
 
 
-def low_passed(replay: ReplayProblem, values: Callable[[Indices], Array]) -> tuple[Array, Array]:
-    """
-    Return values at the rows that are fitted, low-passed and decimated, and these rows.
-
-    `values` gives (n, N, …) of rows of the measured torque; rows (N',) are of the simulation.
-    """
-    torque, keep = replay.torque, replay.decimation
-    rows = np.flatnonzero(torque.valid & (torque.row >= replay.transient * replay.law.rate))
-    # Blocks overlap by the filter's memory, so that few rows are held at once.
-    overlap, edge = (FILTER_MEMORY * keep, FILTER_EDGE * keep) if keep > 1 else (0, 0)
-    own = max(BLOCK_ROWS, 4 * overlap) // keep * keep
-    parts, kept_rows = list[Array](), list[Array]()
-    # A filter must not cross rows that are missing.
-    for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1):
-        for start in range(edge, run.size - edge, own):
-            stop, low = min(start + own, run.size - edge), max(0, start - overlap)
-            block = run[low : stop + overlap]
-            x, kept = values(block), slice(start - low, stop - low, keep)
-            if replay.filtered:
-                x = decimate(x, keep)[:, (start - low) // keep : -(-(stop - low) // keep)]
-            else:
-                x = x[:, kept].copy()
-            parts.append(x)
-            kept_rows.append(torque.row[block][kept])
-    if not parts:
-        raise RecordingError(
-            'no measured torque is left after the transient and the edges of the filter: record '
-            'longer'
-        )
-    return np.concatenate(parts, axis=1), np.concatenate(kept_rows)
+def low_passed(replay: ReplayProblem, values: Array) -> Array:
+    """Return values (N, n) of the torque's rows at those that are fitted, filtered, (n, N')."""
+    parts = []
+    for run, kept in replay.runs:
+        x, keep = values[run].T, replay.decimation
+        x = x[:, ::keep] if replay.restart else decimate(x, keep)
+        parts.append(x[:, kept])
+    return np.concatenate(parts, axis=1)
 
 
 def linearise(
@@ -133,7 +102,7 @@ def linearise(
         system = observe_simulation(replay, simulation)
         error = with_all_rows(system).relative_residual(value)
         return system, error, system.relative_residual(value)
-    torque, row = low_passed(replay, lambda rows: replay.torque.tau[rows].T)
+    torque = low_passed(replay, replay.torque.tau)
     measured = size = torque
     if replay.method != 'clie':
         measured = _decimated(replay, replay.measured.q)
@@ -153,10 +122,10 @@ def linearise(
     both = np.concatenate([W, (error + W @ value)[:, :, None]], axis=2)
     torque_error = np.zeros(replay.robot.n)
     if replay.restart:
-        _project_off_initial_states(replay, both, row, lambda each, h: sensitivity(each, chi, h))
+        _project_off_initial_states(replay, both, lambda each, h: sensitivity(each, chi, h))
     else:
         torque_error = _relative(torque - _decimated(replay, simulation.tau), torque)
-    system = _system(replay, row, both, np.ones(torque.shape, dtype=bool))
+    system = _system(replay, both, np.ones(torque.shape, dtype=bool))
     return system, _relative(error, size), torque_error
 
 
@@ -167,8 +136,7 @@ def _relative(error: Array, size: Array) -> Array:
 
 def _decimated(replay: ReplayProblem, values: Array) -> Array:
     """Return values (K, n) of a simulation's rows, as the measured ones, (n, N)."""
-    row = replay.torque.row
-    return low_passed(replay, lambda rows: interpolate_rows(values, row[rows]).T)[0]
+    return low_passed(replay, interpolate_rows(values, replay.torque.row))
 
 
 def _output(replay: ReplayProblem, simulation: Simulation) -> Array:
@@ -179,7 +147,6 @@ def _output(replay: ReplayProblem, simulation: Simulation) -> Array:
 def _project_off_initial_states(
     replay: ReplayProblem,
     both: Array,
-    row: Array,
     sensitivity: Callable[[ReplayProblem, float], Array],
 ) -> None:
     """Project rows (n, N, b + 1) off the sensitivities to the state at each start, in place."""
@@ -194,7 +161,8 @@ def _project_off_initial_states(
             moved[part][:, j] += step
             other = dataclasses.replace(replay, desired=Motion(*moved))
             columns.append(sensitivity(other, step))
-    X, starts = np.stack(columns, axis=2), row.astype(int) // replay.restart
+    X = np.stack(columns, axis=2)
+    starts = replay.fitted_rows.astype(int) // replay.restart
     for start in np.unique(starts):
         own = starts == start
         Q = np.linalg.qr(X[:, own].reshape(-1, 2 * n) / travel.max())[0]

@@ -223,14 +223,15 @@ def slip_directions(robot: Robot) -> Array:
     return np.array([each.ratios for each in robot.transmissions if each.dry]).reshape(-1, robot.n)
 
 
-def slip_columns(robot: Robot, slip: Array) -> Iterator[tuple[int, Array]]:
-    """Yield columns of dry friction and their values (N, n), by signs (N, m) that acted."""
+def slip_columns(robot: Robot, slip: Array) -> Iterator[tuple[int, int, Array]]:
+    """Yield joint, column of dry friction and its values (N,), by signs (N, m) that acted."""
     dry = [drive for drive in robot.transmissions if drive.dry]
     for drive, sign in zip(dry, slip.T, strict=True):
         for column, term in drive.terms:
-            if term.kind.dry:
-                for k, (share, constant) in enumerate(zip(*term.kind.dry, strict=True), column):
-                    yield k, np.outer(share * sign + constant, drive.ratios)
+            parts = zip(*term.kind.dry, strict=True) if term.kind.dry else ()
+            for k, (share, constant) in enumerate(parts, column):
+                for j in np.flatnonzero(drive.ratios):
+                    yield int(j), k, (share * sign + constant) * drive.ratios[j]
 
 
 class Tableau(NamedTuple):

@@ -113,7 +113,6 @@ def save_servos(
         'residual': dict(zip(robot.joints, found.residual.tolist(), strict=True)),
         'tracking_error': dict(zip(robot.joints, found.tracking.tolist(), strict=True)),
         'windows': found.windows,
-        'simulations': found.simulations,
         'free': {'names': list(found.names), 'values': found.estimate.tolist()},
         'covariance': found.covariance.tolist(),
         'findings': [to_plain(as_data(note)) for note in in_order((*found.findings, *notes))],

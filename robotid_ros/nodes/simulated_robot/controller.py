@@ -22,10 +22,7 @@ from ..common.messages import to_nanoseconds, to_time
 from ..common.ros_parameters import descriptor_of, iter_settings
 
 ACTION_MONITOR_RATE = 20.0
-# Where robots with a speed slider tell its factor, by the driver of Universal Robots.
-SPEED_SCALING = 'speed_scaling/speed_scaling_factor'
 READ_ONLY_FIELDS = ('antiwindup_strategy', 'max_deceleration_on_cancel', 'decelerate_on_cancel')
-CHANGEABLE = ('is_async', 'thread_priority')
 # Field of a trajectory point by interface.
 OUTPUTS = {'effort': 'effort', 'velocity': 'velocities', 'position': 'positions'}
 FIELDS = ('positions', 'velocities', 'accelerations', 'effort')
@@ -35,33 +32,21 @@ SYSTEM_DEFAULT = QoSPresetProfiles.SYSTEM_DEFAULT.value
 def declare_parameters(
     node: Node, joints: Sequence[str], settings: simulated.SimulationSettings
 ) -> None:
-    """Declare everything that the original declares for these joints."""
-    interface, update = settings.command_interface, settings.update_rate
-    scaling = SPEED_SCALING if interface == 'position' else ''
+    """Declare what clients read of the original's parameters, for these joints."""
+    update_rate = round(settings.controller_rate or settings.update_rate)
     parameters = {
         'joints': (list(joints), 'joints of the controller'),
         'command_joints': (list(joints), 'joints that are commanded'),
-        'command_interfaces': ([interface], 'what is commanded'),
+        'command_interfaces': ([settings.command_interface], 'what is commanded'),
         'state_interfaces': (['position', 'velocity'], 'what is measured'),
-        'update_rate': (round(settings.controller_rate or update), 'updates per second'),
-        'action_monitor_rate': (ACTION_MONITOR_RATE, 'feedback and results [Hz]'),
-        'interpolation_method': ('splines', 'between points'),
-        'allow_partial_joints_goal': (False, 'goals of some of the joints'),
+        'update_rate': (update_rate, 'updates per second'),
         'allow_nonzero_velocity_at_trajectory_end': (False, 'goals that end in motion'),
-        'allow_integration_in_goal_trajectories': (False, 'goals without positions'),
         'open_loop_control': (False, 'deprecated'),
         'interpolate_from_desired_state': (False, 'start from the reference'),
-        'speed_scaling.initial_scaling_factor': (1.0, 'fixed but with position commands'),
-        'speed_scaling.state_interface': (scaling, 'where the hardware tells its factor'),
-        'speed_scaling.command_interface': ('', 'where the hardware is told it'),
-        # Those of every controller: -100 stands for the default of controller_interface.
-        'is_async': (False, 'updates in a thread of its own'),
-        'thread_priority': (-100, 'of that thread'),
         'set_last_command_interface_value_as_state_on_activation': (True, 'on activation'),
     }
     for name, (value, text) in parameters.items():
-        descriptor = ParameterDescriptor(description=text, read_only=name not in CHANGEABLE)
-        node.declare_parameter(name, value, descriptor)
+        node.declare_parameter(name, value, ParameterDescriptor(description=text, read_only=True))
     known = settings.constraints.joints
     tolerances = {joint: known.get(joint, simulated.JointConstraintSettings()) for joint in joints}
     rows = [*iter_settings(replace(settings.constraints, joints=tolerances), 'constraints.')]

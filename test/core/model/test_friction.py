@@ -51,7 +51,7 @@ def test_a_new_dry_kind_holds_joints_and_is_smoothed_as_its_like(kinds, name):
     assert two.smooth_friction is None and one.coulomb.all()
     slip = np.random.default_rng(0).uniform(-1.0, 1.0, (5, ours.n))
     pairs = zip(slip_columns(ours, slip), slip_columns(other, slip), strict=True)
-    assert all(a == b and np.array_equal(x, y) for (a, x), (b, y) in pairs)
+    assert all(a == b and np.array_equal(x, y) for (*a, x), (*b, y) in pairs)
     steep, state = np.full(ours.n, 20.0), Motion(*motion(np.arange(20) / 20.0, 0))
     first, second = (ObservationModel(r, steep).matrix(state) for r in (ours, other))
     np.testing.assert_array_equal(first, second)

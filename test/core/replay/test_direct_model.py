@@ -62,8 +62,8 @@ def test_observation_matrix_gives_the_simulated_torque_in_every_row(friction, co
     q = np.sin(t * np.array([3.0, 4.0]))
     run = simulate(direct_model(robot, chi), law, Motion(q, np.gradient(q, 0.004, axis=0), 0 * q))
     w = regressor(robot, run.q, run.dq, run.ddq)
-    for column, values in slip_columns(robot, run.slip_sign):
-        w[:, :, column] = values.T
+    for j, column, values in slip_columns(robot, run.slip_sign):
+        w[j, :, column] = values
     np.testing.assert_allclose((w @ chi).T, run.tau, atol=1e-8)
 
 

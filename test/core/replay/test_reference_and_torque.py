@@ -5,14 +5,14 @@ import dataclasses
 import numpy as np
 import pytest
 
-from robotid_ros.core.excitation.trajectory import Trajectory, Waypoints
+from robotid_ros.core.excitation.trajectory import Waypoints
 from robotid_ros.core.replay.replay_problem import (
     bandwidth,
     find_effort_delay,
     reference_on_grid,
     torque_on_grid,
 )
-from robotid_ros.core.signals.recording import Controller, Phase, Recording, Reference
+from robotid_ros.core.signals.recording import Controller, Recording, Reference
 
 
 def quintic(t):
@@ -47,22 +47,6 @@ def test_jitter_repeats_and_losses_of_stamps_are_bridged():
     at = start + np.arange(len(desired.q)) / 500.0
     np.testing.assert_allclose(desired.q[:-1, 0], np.sin(3 * at[:-1]), atol=1e-9)
     np.testing.assert_allclose(desired.ddq[:-1, 0], -9 * np.sin(3 * at[:-1]), atol=1e-4)
-
-
-def test_trajectory_stands_in_for_a_reference():
-    trajectory = Trajectory(('j',), 'ffs', 4.0, 2, np.zeros(1), np.ones((4, 1)) * 0.1)
-    time = np.arange(1000) / 100.0
-    recording = Recording(
-        ('j',),
-        time,
-        np.zeros((1000, 1)),
-        np.zeros((1000, 1)),
-        phases=(Phase('excitation', 2.0, 8.0),),
-        trajectories={'excitation': trajectory},
-    )
-    start, desired = reference_on_grid(recording, 200.0)
-    assert start == 2.0
-    np.testing.assert_allclose(desired.q, trajectory.sample(np.arange(1201) / 200.0).q)
 
 
 @pytest.mark.parametrize('every', [1, 4])

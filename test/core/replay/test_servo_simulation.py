@@ -1,12 +1,13 @@
 """Servo arms in windows: against MuJoCo, the scalar law of dry friction, finite differences."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import servo_plant
 
 from robotid_ros.core.replay.commanded import _servo_arm, commanded_log, KnownMass, make_windows
-from robotid_ros.core.replay.servo_fit import ServoProblem
-from robotid_ros.core.replay.servo_simulation import batch_mean_sign, simulate_servos, Windows
+from robotid_ros.core.replay.servos import batch_mean_sign, ServoProblem, simulate_servos, Windows
 from robotid_ros.core.replay.simulation import mean_sign
 
 TRUTH = {
@@ -26,7 +27,7 @@ def problem():
     log = commanded_log(recording, robot)
     heavy = KnownMass(0.0, robot.model.frames[-1].name, (0.0, 0.0, 0.0))
     arm = _servo_arm(robot, 1, heavy)  # with a scale of its bodies
-    arm.limit[:] = np.inf, TRUTH['elbow']['limit']
+    arm = dataclasses.replace(arm, names=(*arm.names, ('limit', 1)))
     joints = tuple(TRUTH)
     known = {'delay': DELAY, 'bodies': 1.0, 'bias': 0.0}
     theta = [known.get(s, TRUTH[joints[j]].get(s)) for s, j in arm.names]

@@ -10,14 +10,9 @@ from robotid_ros.core.identification_settings import ReplaySettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.robot_builder import build_robot
 from robotid_ros.core.model.settings import RobotSettings
-from robotid_ros.core.replay import simulated_observation
 from robotid_ros.core.replay.control_laws import JointTrajectoryEffort
-from robotid_ros.core.replay.replay_problem import ReplayProblem, Torque
-from robotid_ros.core.replay.simulated_observation import (
-    FILTER_EDGE,
-    low_passed,
-    observe_simulation,
-)
+from robotid_ros.core.replay.replay_problem import FILTER_EDGE, ReplayProblem, Torque
+from robotid_ros.core.replay.simulated_observation import low_passed, observe_simulation
 from robotid_ros.core.replay.simulation import Simulation
 
 from .arms import planar_urdf
@@ -45,31 +40,17 @@ def test_decimation_keeps_five_times_the_bandwidth_of_the_fastest_joint(frequenc
 
 @pytest.mark.parametrize('decimation', [4, 5])
 def test_a_line_stays_one_and_ends_and_gaps_are_left_out(decimation):
-    """Also where blocks of rows meet."""
     measured = np.ones(ROWS, dtype=bool)
     measured[slice(*GAP)] = False
     replay = replay_of(np.zeros((ROWS, 2)), measured, decimation=decimation)
     # Loops of 1 rad/s: the first five seconds are the transient's.
     replay = dataclasses.replace(replay, a_priori_inertia=np.ones(2))
-    values, kept = low_passed(replay, lambda rows: 0.01 * rows[None])
+    values, kept = low_passed(replay, 0.01 * np.arange(ROWS)[:, None]), replay.fitted_rows
     first, edge = round(5.0 * RATE), FILTER_EDGE * decimation
     runs = (first, GAP[0]), (GAP[1], ROWS)
     wanted = [np.arange(start + edge, stop - edge, decimation) for start, stop in runs]
     np.testing.assert_array_equal(kept, np.concatenate(wanted))
     np.testing.assert_allclose(values[0], 0.01 * kept, atol=1e-3)
-
-
-@pytest.mark.parametrize('decimation', [4, 5])
-def test_where_blocks_of_rows_meet_nothing_is_seen(decimation, monkeypatch):
-    replay = replay_of(np.zeros((ROWS, 2)), np.ones(ROWS, dtype=bool), decimation=decimation)
-    noise = np.random.default_rng(1).normal(size=(1, ROWS))
-    found = []
-    for rows in (1, 10 * ROWS):
-        monkeypatch.setattr(simulated_observation, 'BLOCK_ROWS', rows)
-        found.append(low_passed(replay, lambda rows: noise[:, rows]))
-    (values, kept), (whole, same) = found
-    np.testing.assert_array_equal(kept, same)
-    np.testing.assert_allclose(values, whole, atol=1e-7)
 
 
 @pytest.mark.parametrize('decimation', [1, 4])

@@ -71,7 +71,7 @@ def test_parameters(client):
         parameters=[
             Parameter(name='gains.zjoint.p', value=integer),
             double('gains.zjoint.d', 61.0),
-            double('action_monitor_rate', 5.0),
+            Parameter(name='update_rate', value=integer),
         ],
     )
     wrong, right, read_only = answer.results
@@ -83,21 +83,10 @@ def test_parameters(client):
 def test_values_that_the_original_refuses_are_refused(client):
     parameters = [
         double('constraints.goal_time', -0.5),
-        double('speed_scaling.initial_scaling_factor', 0.5),
         double('constraints.goal_time', 0.0),
     ]
     results = client.call(SET, parameters=parameters).results
-    assert [result.successful for result in results] == [False, False, True]
-
-
-def test_parameters_of_every_controller(client):
-    names = ['is_async', 'thread_priority', 'speed_scaling.initial_scaling_factor']
-    names += ['speed_scaling.state_interface', 'speed_scaling.command_interface']
-    is_async, priority, factor, state, command = client.call(GET, names=names).values
-    assert is_async.type == ParameterType.PARAMETER_BOOL and not is_async.bool_value
-    assert priority.integer_value == -100
-    assert factor.double_value == 1.0
-    assert {state.type, command.type} == {ParameterType.PARAMETER_STRING}
+    assert [result.successful for result in results] == [False, True]
 
 
 def test_atomic_set_is_all_or_nothing_and_live(client):

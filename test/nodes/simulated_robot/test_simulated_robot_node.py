@@ -18,7 +18,6 @@ from std_msgs.msg import String
 from three_joint_robot import (
     BREAK,
     COMMANDS,
-    GET,
     JOINTS,
     LONG,
     point,
@@ -41,8 +40,6 @@ def test_a_robot_of_position_commands_scales_its_speed_and_may_hide_its_torques(
         assert (len(state.output.positions), len(state.output.effort)) == (3, 0)
         assert state.speed_scaling_factor == 1.0
         assert np.isnan(client.first(JointState, STATES, TRANSIENT).effort).all()
-        interface = client.call(GET, names=['speed_scaling.state_interface']).values[0]
-        assert interface.string_value == 'speed_scaling/speed_scaling_factor'
         scaling = 'simulation.speed_scaling'
         refused, accepted = (
             robot.set_parameters([rclpy.Parameter(scaling, value=value)])[0]
