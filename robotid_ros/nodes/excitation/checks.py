@@ -13,7 +13,7 @@ Every check of a moving robot: what is watched, its bound, and by which class.
 | controller's reference | the motion that was sent, `tracking_error` | `ReferenceWatch` |
 | simulated clock | set by 3 s ahead, or back | `ClockWatch` |
 | controller's gains | those of the beginning | `GainWatch` |
-| recorder's heartbeat, every 0.1 s | 0.5 s, 2 s if its process lives | `RecorderWatch` |
+| recorder's heartbeat, every 0.1 s | 0.5 s, dead 0.25 s, alive 2 s | `RecorderWatch` |
 | sessions, goals and commands of others | none | `OtherClients` |
 
 The first three classes are in `watchdog.py`. A check raises `RobotStateError`, `ControllerError`
@@ -58,9 +58,9 @@ CLOCK_STEPS = 3.0, -0.1
 # Every node tells here of its parameters, those that change among them.
 EVENTS, GAINS = '/parameter_events', 'gains.'
 HEARTBEAT = 'recorder/heartbeat'
-# Longest silence of the recorder, five heartbeats; where its process is alive on this machine, it
-# only lacks processor or disk [s].
-LONGEST_SILENCE, BUSY_SILENCE = 0.5, 2.0
+# Longest silence of the recorder, which has a heartbeat every 0.1 s, by whether it is seen to be
+# alive: then it lacks processor or disk. Of one on another machine (None) nothing is seen [s].
+SILENCES = {False: 0.25, None: 0.5, True: 2.0}
 POLL_PERIOD = 0.005
 # Signs of life of a session: how often, and how long its publisher may be silent before it is one
 # of a dead process, which the middleware forgets after 20 s only [s].
@@ -197,8 +197,7 @@ class RecorderWatch:
         silence = self._silence.update(time.monotonic(), heard=self._read())
         if not self._is('recording'):
             raise RecordingError(f'the robot was stopped, {self._why()}')
-        # On another machine, it is not known to run.
-        if silence > BUSY_SILENCE or (silence > LONGEST_SILENCE and not is_alive(self._values)):
+        if silence > SILENCES[False] and silence > SILENCES[is_alive(self._values)]:
             raise RecordingError(
                 f"the robot was stopped, the recorder has been silent on '{HEARTBEAT}' for "
                 f'{silence:.2f} s: is it still running?'

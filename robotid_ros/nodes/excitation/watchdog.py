@@ -218,7 +218,8 @@ class Watchdog:
                 raise SensorError(f'{why}: {CHECK_POSITION}')
             raise TrackingError(
                 f'effort of {joint} is {effort[k]:.4g}, for {duration[k]:.2f} s at or '
-                f'above {self._effort[k]:.4g}, {self._settings.effort_share:.0%} of its limit'
+                f'above {self._effort[k]:.4g}, {self._settings.effort_share:.0%} of its limit: '
+                'is it blocked, pushed or loaded, or without power?'
             )
 
     def _check_effort_changes(self, states: JointTable) -> None:

@@ -92,12 +92,11 @@ class SystemClock:
         return time.time_ns() - self.step
 
 
-# Silence of an excitation that moves the robot, after which it is taken for dead [s]: it publishes
-# its state at least every 0.2 s, and the robot has to rest within a second. Of one on this machine
-# that is seen to be dead or suspended, less is enough; one that is seen to be alive is short of
-# processor, and its guardian is nearer to it: more than a second of silence was seen beside eight
-# busy loops on two cores.
-SILENCE_TIME, DEAD_SILENCE_TIME, BUSY_SILENCE_TIME = 0.8, 0.5, 2.0
+# Silence of an excitation that moves the robot, after which it is lost [s], by whether it is seen
+# to be alive: it publishes its state at least every 0.2 s. One that lives is short of processor,
+# and its guardian is nearer to it: more than a second of silence was seen beside eight busy loops
+# on two cores. Of one on another machine (None) nothing else is known.
+SILENCE_TIMES = {False: 0.25, None: 0.8, True: 2.0}
 STATES = {state.value for state in State}
 ENDED = {state.value for state in State if state.ended}
 # State of the excitation, and when it was received and published [ns, system time].
@@ -120,12 +119,9 @@ class SessionWatch:
     @property
     def lost(self) -> bool:
         """Whether the excitation died while it moved the robot."""
-        if self.state not in MOVING or self.silence <= DEAD_SILENCE_TIME:
+        if self.state not in MOVING or self.silence <= SILENCE_TIMES[False]:
             return False
-        alive = is_alive(values_of(self._last))
-        if alive is None:
-            return self.silence > SILENCE_TIME
-        return self.silence > BUSY_SILENCE_TIME or not alive
+        return self.silence > SILENCE_TIMES[is_alive(values_of(self._last))]
 
     def hear(self, message: DiagnosticStatus) -> None:
         """Take in a state, unless it is none."""

@@ -1,5 +1,8 @@
 """A session needs a recorder that says that it writes, and notices when it does not."""
 
+import subprocess
+import sys
+
 from diagnostic_msgs.msg import DiagnosticStatus
 import pytest
 from rclpy.node import Node
@@ -7,6 +10,7 @@ from waiting import PATIENCE, wait_until
 
 from robotid_ros.exceptions import ControllerError, RecordingError
 from robotid_ros.nodes.common.messages import status
+from robotid_ros.nodes.common.processes import own_process
 from robotid_ros.nodes.common.waiting import Silence
 from robotid_ros.nodes.excitation.checks import RecorderWatch
 
@@ -18,8 +22,8 @@ def recorder(node: Node):
     """Publish heartbeats: a function of state and sentence."""
     publisher = node.create_publisher(DiagnosticStatus, 'recorder/heartbeat', 10)
 
-    def beat(state: str, message: str = '', session: str = SESSION) -> None:
-        values = {'state': state, 'session': session}
+    def beat(state: str, message: str = '', session: str = SESSION, **values: object) -> None:
+        values |= {'state': state, 'session': session}
         publisher.publish(status('recorder', message, values))
 
     return beat
@@ -29,11 +33,13 @@ def nothing() -> None:
     pass
 
 
-def heard(watch: RecorderWatch, recorder, state: str, session: str = SESSION) -> None:
+def heard(
+    watch: RecorderWatch, recorder, state: str, session: str = SESSION, **values: object
+) -> None:
     """Publish until it is heard: the watch may not know the publisher yet."""
 
     def known() -> bool:
-        recorder(state, session=session)
+        recorder(state, session=session, **values)
         watch._read()
         return watch._state == state and watch._values['session'] == session
 
@@ -101,10 +107,16 @@ def test_what_else_goes_wrong_meanwhile_ends_the_wait(node: Node):
 
 
 @pytest.mark.ros
-def test_a_silent_recorder_is_noticed(node: Node, recorder):
+@pytest.mark.parametrize(('is_dead', 'silence'), [(False, r'0\.5'), (True, r'0\.2[5-9]')])
+def test_a_silent_recorder_is_noticed_sooner_where_it_is_dead(
+    node: Node, recorder, is_dead: bool, silence: str
+):
+    process = subprocess.Popen([sys.executable, '-c', ''])
+    process.wait()
     watch = RecorderWatch(node, SESSION)
-    heard(watch, recorder, 'recording')
-    with pytest.raises(RecordingError, match=r'silent on .recorder/heartbeat. for 0\.5'):
+    known = {**own_process(), 'pid': process.pid} if is_dead else {}
+    heard(watch, recorder, 'recording', **known)
+    with pytest.raises(RecordingError, match=f'silent on .recorder/heartbeat. for {silence}'):
         wait_until(lambda: watch.check(), 'the silence is noticed')
 
 

@@ -7,12 +7,7 @@ import pytest
 
 from robotid_ros.nodes.common.messages import status
 from robotid_ros.nodes.common.processes import own_process
-from robotid_ros.nodes.recorder.bag_writer_loop import (
-    BUSY_SILENCE_TIME,
-    DEAD_SILENCE_TIME,
-    SessionWatch,
-    SILENCE_TIME,
-)
+from robotid_ros.nodes.recorder.bag_writer_loop import SessionWatch, SILENCE_TIMES
 
 
 def heard(**values: object) -> SessionWatch:
@@ -38,11 +33,11 @@ def dead() -> int:
 
 
 def test_who_is_seen_to_be_dead_is_missed_sooner(dead: int):
-    assert lost_after(heard(pid=dead)) == pytest.approx(DEAD_SILENCE_TIME, abs=0.002)
+    assert lost_after(heard(pid=dead)) == pytest.approx(0.25, abs=0.002)
 
 
 def test_who_is_alive_may_be_short_of_processor():
-    assert lost_after(heard()) == pytest.approx(BUSY_SILENCE_TIME, abs=0.002)
+    assert lost_after(heard()) == pytest.approx(SILENCE_TIMES[True], abs=0.002)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +45,7 @@ def test_who_is_alive_may_be_short_of_processor():
 )
 def test_who_cannot_be_seen_is_missed_by_silence_alone(values: dict[str, str], dead: int):
     watch = heard(**{'pid': dead, **values})
-    assert lost_after(watch) == pytest.approx(SILENCE_TIME, abs=0.002)
+    assert lost_after(watch) == pytest.approx(SILENCE_TIMES[None], abs=0.002)
 
 
 def test_who_moves_nothing_is_not_missed():
