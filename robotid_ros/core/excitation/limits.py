@@ -131,22 +131,19 @@ def check_joints(robot: Robot, joints: tuple[str, ...]) -> None:
 
 
 def _check_derivative(points: Waypoints, limits: Limits, name: str, derivative: int) -> Array:
-    """Check one derivative of the quintic segments; returns the largest share per joint, (n,)."""
+    """Check one derivative of the segments; returns the largest share per joint, (n,)."""
     from scipy.interpolate import PPoly
 
-    steps = np.diff(points.time)[:, None] ** np.arange(6)
-    # (power, segment, joint), the highest power first, as SciPy has them.
-    powers = np.moveaxis(points.segments() / steps[:, :, None], 1, 0)[::-1]
     if name == 'position':
         lower, upper = np.clip((limits.lower, limits.upper), -MAX_POSITION, MAX_POSITION)
     else:
         lower, upper = -getattr(limits, name), getattr(limits, name)
     middle, half = 0.5 * (lower + upper), 0.5 * (upper - lower)
-    largest = np.zeros(powers.shape[2])
+    largest = np.zeros(len(points.joints))
     # Both sides of a point: a jerk jumps there.
     ends = np.concatenate([points.time[:-1], np.nextafter(points.time[1:], -np.inf)])
     for j, joint in enumerate(points.joints):
-        quantity = PPoly(powers[:, :, j], points.time).derivative(derivative)
+        quantity = PPoly(points.polynomial.c[:, :, j], points.time).derivative(derivative)
         peaks = quantity.derivative().roots(discontinuity=False, extrapolate=False)
         times = np.concatenate([ends, peaks[np.isfinite(peaks)]])
         values = quantity(times)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 import hashlib
 import json
 import math
@@ -13,6 +14,11 @@ from numpy.typing import ArrayLike, NDArray
 from ...exceptions import TrajectoryError, UnknownNameError
 from ..arrays import Array, freeze_fields
 
+# Rows: position, velocity, acceleration at s = 0, then at s = 1; columns: powers of s.
+HERMITE = np.array([
+    [1, 0, 0, -10, 15, -6], [0, 1, 0, -6, 8, -3], [0, 0, 0.5, -1.5, 1.5, -0.5],
+    [0, 0, 0, 10, -15, 6], [0, 0, 0, -4, 7, -3], [0, 0, 0, 0.5, -1, 0.5],
+])  # fmt: skip
 # Peaks of the derivatives of 10 u³ − 15 u⁴ + 6 u⁵.
 PEAK_SPEED, PEAK_ACCELERATION = 1.875, 10.0 / math.sqrt(3.0)
 
@@ -63,30 +69,17 @@ def fifth_order_b_spline(t: Array, period: float, order: int, derivative: int) -
     return np.asarray(BSpline(knots, np.eye(order + 6)[:, 3:-3], 5)(t, nu=derivative))
 
 
-# Rows: position, velocity, acceleration at s = 0, then at s = 1; columns: powers of s.
-HERMITE = np.array([
-    [1, 0, 0, -10, 15, -6], [0, 1, 0, -6, 8, -3], [0, 0, 0.5, -1.5, 1.5, -0.5],
-    [0, 0, 0, 10, -15, 6], [0, 0, 0, -4, 7, -3], [0, 0, 0, 0.5, -1, 0.5],
-])  # fmt: skip
-# A polynomial's powers of s (6,) to those of its derivatives 0, 1 and 2.
-SLOPE = np.diag(np.arange(1.0, 6.0), 1)
-DERIVATIVES = np.eye(6), SLOPE, SLOPE @ SLOPE
-
-
 def quintic_points(t: Array, period: float, order: int, derivative: int) -> Array:
     """
     Evaluate quintic segments between through-points at equal intervals.
 
     Coefficients: position relative to q0, velocity and acceleration of each inner point in turn.
     """
-    step = period / (order + 1)
-    segment = np.clip((t / step).astype(int), 0, order)
-    powers = np.polynomial.polynomial.polyder(HERMITE.T, derivative)
-    s = np.polynomial.polynomial.polyvander(t / step - segment, len(powers) - 1)
-    values = (s @ powers) * np.tile([1.0, step, step**2], 2) / step**derivative
-    points, rows = np.zeros((len(t), order + 2, 3)), np.arange(len(t))
-    points[rows, segment], points[rows, segment + 1] = values[:, :3], values[:, 3:]
-    return points[:, 1:-1].reshape(len(t), -1)
+    size = 3 * order
+    points = np.zeros((3, order + 2, size))
+    points[:, 1:-1] = np.eye(size).reshape(order, 3, size).swapaxes(0, 1)
+    knots = np.linspace(0.0, period, order + 2)
+    return np.asarray(Waypoints(('',) * size, knots, *points).polynomial(t, derivative))
 
 
 FAMILIES = {
@@ -234,45 +227,35 @@ class Waypoints:
         columns = (getattr(self, name)[:end] for name in ('time', 'q', 'dq', 'ddq'))
         return Waypoints(self.joints, *columns)
 
-    def segments(self) -> Array:
-        """Coefficients of each segment's quintic, (P−1, 6, n), in powers of (t − t_k)/h_k."""
+    @cached_property
+    def polynomial(self) -> Any:
+        """Positions by time, a `scipy.interpolate.PPoly` of (n,): quintics between the points."""
+        from scipy.interpolate import PPoly
+
         h = np.diff(self.time)[:, None]
-        first, last = self._accelerations()
         # From where each begins: powers of a short time amplify rounding of positions.
         step = np.diff(self.q, axis=0)
-        start = np.zeros_like(step), h * self.dq[:-1], h**2 * first
-        ends = np.stack([*start, step, h * self.dq[1:], h**2 * last], axis=1)
-        result = np.einsum('ck,pcn->pkn', HERMITE, ends)
-        result[:, 0] += self.q[:-1]
-        return np.asarray(result)
-
-    def _accelerations(self) -> tuple[Array, Array]:
-        """Return those with which segments begin and end, (P−1, n)."""
-        return self.ddq[:-1], self.ddq[1:]
+        start = np.zeros_like(step), h * self.dq[:-1], h**2 * self.ddq[:-1]
+        ends = np.stack([*start, step, h * self.dq[1:], h**2 * self.ddq[1:]])
+        powers = np.einsum('ck,cpn->kpn', HERMITE, ends) / h ** np.arange(6)[:, None, None]
+        powers[0] += self.q[:-1]
+        return PPoly(powers[::-1], self.time)
 
     def sample(self, t: NDArray[np.float64]) -> Motion:
         """Interpolate as the controller does, at times (N,) within [0, duration]."""
-        index = np.clip(np.searchsorted(self.time, t, side='right') - 1, 0, len(self.time) - 2)
-        h, c = np.diff(self.time), self.segments()
-        powers = np.ones((6, len(t)))
-        powers[1:] = (t - self.time[index]) / h[index]
-        np.multiply.accumulate(powers, out=powers)
-        each = [change @ c / h[:, None, None] ** k for k, change in enumerate(DERIVATIVES)]
-        values = np.einsum('pi,ipj->ij', powers, np.concatenate(each, axis=2)[index])
-        return Motion(*np.split(values, 3, axis=1))
+        return Motion(*(np.asarray(self.polynomial(t, k)) for k in range(3)))
 
 
 @dataclass(frozen=True)
 class CubicWaypoints(Waypoints):
-    """Points without accelerations: quintics between take those of a controller's cubics."""
+    """Points without accelerations: a controller joins them by cubics."""
 
-    def _accelerations(self) -> tuple[Array, Array]:
-        h, step = np.diff(self.time)[:, None], np.diff(self.q, axis=0)
-        first, last = self.dq[:-1], self.dq[1:]
-        return (
-            (6.0 * step / h - 4.0 * first - 2.0 * last) / h,
-            (-6.0 * step / h + 2.0 * first + 4.0 * last) / h,
-        )
+    @cached_property
+    def polynomial(self) -> Any:
+        """Positions by time, cubics between the points."""
+        from scipy.interpolate import CubicHermiteSpline
+
+        return CubicHermiteSpline(self.time, self.q, self.dq)
 
 
 def waypoints(trajectory: Trajectory, rate: float = 50.0, periods: int = 1) -> Waypoints:

@@ -22,8 +22,7 @@ MIN_DESCRIBED = 0.5
 MIN_CONTINUATION, MAX_SIDE_BRANCH = 3, 1
 # Names of the link where a tool is held.
 _TOOL = re.compile(r'(^|_)(tool|tool0|tcp|ee|eef|end_effector|flange|grasp)(_|$)', re.IGNORECASE)
-MIN_ARM = 3  # driven joints in series that may be an arm, or a leg, and are worth naming
-MAX_WHEEL = 2  # driven joints of a wheel with its caster
+MIN_ARM = 3  # driven joints in series that may be an arm
 # Names decide only where the tree does not: a last joint that may be all of a gripper, and the one
 # of two chains of equal length that is no arm.
 _GRIPPER = re.compile('finger|gripper|jaw|claw|thumb|knuckle', re.IGNORECASE)
@@ -177,7 +176,7 @@ def choose_arm(tree: JointTree, joints: Sequence[str] = (), tip: str = '') -> Ar
     """
     if joints and tip:
         raise ConfigurationError('--joints and --tip both choose the arm: give one of them')
-    arms, fingers = _arms(tree)
+    arms = _arms(tree)
     for name in joints:
         if name not in tree.movable:
             raise UnknownNameError('movable joint of the URDF', name, tree.movable)
@@ -203,14 +202,24 @@ def choose_arm(tree: JointTree, joints: Sequence[str] = (), tip: str = '') -> Ar
         chosen = max(arms, key=rank)
     else:
         raise ModelError('the robot description has no driven joint: give that of an arm')
-    tip = tip or tree.tool_link(chosen[-1])
-    return ArmChoice(chosen, tip, _left_out(tree, chosen, arms, fingers))
+    carriers = tree.above(tree.joints[chosen[0]].parent)
+    driven = [name for name in tree.driven if name not in chosen]
+    kinds = {
+        'follow other joints': tree.mimics,
+        'passive: the description gives them no drive, or no limits': tree.passive,
+        'carry the arm, and have to stand still': [k for k in driven if k in carriers],
+        'not of this arm: --tip or --joints choose another one': [
+            k for k in driven if k not in carriers
+        ],
+    }
+    left_out = {kind: tuple(k for k in names if k not in chosen) for kind, names in kinds.items()}
+    left_out = {kind: names for kind, names in left_out.items() if names}
+    return ArmChoice(chosen, tip or tree.tool_link(chosen[-1]), left_out)
 
 
-def _arms(tree: JointTree) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
-    """Return the series without the grippers at their ends, and the joints of these."""
-    leaders = {tree.joints[name].mimics for name in tree.mimics}
-    arms, fingers = list[tuple[str, ...]](), list[str]()
+def _arms(tree: JointTree) -> list[tuple[str, ...]]:
+    """Return the series of driven joints without the grippers at their ends."""
+    leaders, arms = {tree.joints[name].mimics for name in tree.mimics}, list[tuple[str, ...]]()
     for chain in tree.series():
         arm = chain
         if len(chain) > MIN_ARM and not tree.following[chain[-1]]:
@@ -219,42 +228,7 @@ def _arms(tree: JointTree) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
             if arm == chain and _GRIPPER.search(chain[-1]):
                 arm = chain[:-1]
         arms.append(arm)
-        fingers += chain[len(arm) :]
-    return arms, tuple(fingers)
-
-
-def _left_out(
-    tree: JointTree, chosen: tuple[str, ...], arms: list[tuple[str, ...]],
-    fingers: tuple[str, ...],
-) -> dict[str, tuple[str, ...]]:  # fmt: skip
-    """Say of every other joint what it is."""
-    base = tree.above(tree.joints[chosen[0]].parent)
-    ends = {arm[-1] for arm in arms if len(arm) >= len(chosen)} | {chosen[-1]}
-
-    def kind(name: str) -> str:
-        joint = tree.joints[name]
-        if name in tree.mimics:
-            return 'follow other joints'
-        if name in tree.passive:
-            return 'passive: the description gives them no drive, or no limits'
-        if name in base:
-            return 'carry the arm, and have to stand still'
-        if name in fingers or not ends.isdisjoint(tree.above(joint.parent)):
-            return 'fingers and grippers'
-        arm = next(arm for arm in arms if name in arm)
-        if len(arm) <= MAX_WHEEL and tree.joints[arm[-1]].type == 'continuous':
-            return 'wheels'
-        if len(arm) >= MIN_ARM:
-            return f"of another chain: choose it by '--tip {tree.tool_link(arm[-1])}'"
-        if len(arm) == 1:
-            return 'of other branches'
-        return f"of another branch: choose it by '--joints {','.join(arm)}'"
-
-    kinds = dict[str, tuple[str, ...]]()
-    for name in (*tree.mimics, *tree.passive, *tree.driven):
-        if name not in chosen:
-            kinds[kind(name)] = (*kinds.get(kind(name), ()), name)
-    return kinds
+    return arms
 
 
 def left_out_sentences(choice: ArmChoice) -> tuple[str, ...]:
@@ -378,7 +352,7 @@ def select_joints(
                 f'matters, set robot.locked.{name}'
             )
     # Where grippers and other branches stand hardly acts on the arm.
-    chains = (arm for arm in _arms(tree)[0] if not set(joints).isdisjoint(arm))
+    chains = (arm for arm in _arms(tree) if not set(joints).isdisjoint(arm))
     carriers = (tree.above(tree.joints[name].parent) for name in joints)
     near = {name for names in (*chains, *carriers) for name in names}
     for code, own in (

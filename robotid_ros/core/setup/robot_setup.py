@@ -42,7 +42,7 @@ OVERLAPPING, POSES = 0.3, 100
 
 
 def find_start(
-    robot: Robot, settings: ExcitationSettings, scene: CollisionScene | None = None
+    robot: Robot, settings: ExcitationSettings, scene: CollisionScene
 ) -> tuple[Array, float]:
     """
     Find the pose with the most room, of those that are free and that the drives can hold.
@@ -51,8 +51,15 @@ def find_start(
     ranges (0 where a joint has none). Returns the pose (n,), and its room: the share of moves from
     there that are free. TrajectoryError: no pose is free, or none can be held.
     """
-    scene = scene or CollisionScene(robot, settings.workspace)
     limits = apply_margins(motion_limits(robot, settings), settings.margins)
+
+    def effort_shares(poses: Array) -> Array:
+        """Return efforts at rest over their limits (N, n), infinite outside of the joints'."""
+        still = np.zeros_like(poses)
+        effort = np.abs(inverse_dynamics(robot, robot.prior, poses, still, still))
+        inside = (poses >= limits.lower) & (poses <= limits.upper)
+        return np.where(inside, effort / limits.effort, np.inf)
+
     limited = np.isfinite(robot.limits.lower) & np.isfinite(robot.limits.upper)
     middle = np.where(limited, 0.5 * (limits.lower + limits.upper), 0.0)
     width = WIDEST * 0.5 * (limits.upper - limits.lower)
@@ -60,10 +67,9 @@ def find_start(
     draws = np.random.default_rng(0).uniform(-1.0, 1.0, (DRAWS, robot.n))
     draws *= np.linspace(0.0, 1.0, DRAWS)[:, None]
     poses = np.round(middle + width * draws, DECIMALS)
-    shares = _effort_shares(robot, limits, poses)
+    shares = effort_shares(poses)
     largest = shares.max(axis=1)
-    held = largest <= 1.0
-    if not held.any():
+    if not (largest <= 1.0).any():
         j = int(np.argmax((shares > 1.0).mean(axis=0)))
         limit, (_, unit) = robot.limits.effort[j], robot.units[robot.joints[j]]
         needed = np.median(shares[np.isfinite(shares[:, j]), j]) * limits.effort[j]
@@ -73,39 +79,26 @@ def find_start(
             'the limit or the masses of the description, or leave the joint out (robot.joints)'
         )
     for most in (HELD_SHARE, 1.0):
-        asked = np.flatnonzero(largest <= most)
-        free = asked[scene.are_free(poses[asked])]
+        held = np.flatnonzero(largest <= most)
+        free = held[scene.are_free(poses[held])]
         if free.size:
             break
     else:
-        closest = scene.clearances(poses[held][:MEASURED])
-        pair = scene.geometry.collisionPairs[int(np.argmax((closest < 0.0).mean(axis=0)))]
+        overlaps = (scene.clearances(poses[held[:MEASURED]]) < 0.0).mean(axis=0)
+        pair = scene.geometry.collisionPairs[int(np.argmax(overlaps))]
         names = [str(scene.geometry.geometryObjects[k].name) for k in (pair.first, pair.second)]
         raise TrajectoryError(
             f'no pose is free of collisions: {" and ".join(names)} touch in most of them; correct '
             'the collision geometry of the description'
         )
-    free = free[:: -(-len(free) // MEASURED)]
-    costs = DISTANCE_COST * np.abs(draws[free]).mean(axis=1)
-    room = np.array([_room(robot, scene, limits, poses[k], width) for k in free])
-    best = int(np.argmax(room - costs))
-    return np.asarray(poses[free[best]]), float(room[best])
-
-
-def _effort_shares(robot: Robot, limits: Limits, poses: Array) -> Array:
-    """Return the efforts at rest over their limits, infinite outside of the joints', (N, n)."""
-    still = np.zeros_like(poses)
-    effort = np.abs(inverse_dynamics(robot, robot.prior, poses, still, still))
-    inside = (poses >= limits.lower) & (poses <= limits.upper)
-    return np.where(inside, effort / limits.effort, np.inf)
-
-
-def _room(robot: Robot, scene: CollisionScene, limits: Limits, pose: Array, width: Array) -> float:
-    """Return the share of random moves of all joints that end where the robot may be."""
     moves = np.random.default_rng(1).uniform(-1.0, 1.0, (MOVES, robot.n)) * width
-    ends = pose + np.concatenate([reach * moves for reach in REACHES])
-    held = _effort_shares(robot, limits, ends).max(axis=1) <= 1.0
-    return float(scene.are_free(ends[held]).sum()) / len(ends)
+    moves, rooms = np.concatenate([reach * moves for reach in REACHES]), dict[int, float]()
+    for k in free[:: -(-len(free) // MEASURED)].tolist():
+        ends = poses[k] + moves
+        within = ends[effort_shares(ends).max(axis=1) <= 1.0]
+        rooms[k] = float(scene.are_free(within).sum()) / len(ends)
+    best = max(rooms, key=lambda k: rooms[k] - DISTANCE_COST * np.abs(draws[k]).mean())
+    return np.asarray(poses[best]), rooms[best]
 
 
 def place_robot(
@@ -120,11 +113,11 @@ def place_robot(
     TrajectoryError: no pose is free even so, or none can be held.
     """
     ground: float | None = ground_height(robot, settings.workspace)
-    notes, reason = tuple[Finding, ...](), None
+    hangs = tuple[Finding, ...]()
     try:
         CollisionScene(robot, dataclasses.replace(settings.workspace, ground=ground))
     except ConfigurationError as error:  # links are below it in every pose
-        ground, notes = None, (finding('arm_hangs', reason=str(error)),)
+        ground, hangs = None, (finding('arm_hangs', reason=str(error)),)
     standing = dataclasses.replace(settings.workspace, ground=ground)
 
     def ever_looser() -> Iterator[tuple[Workspace, tuple[Finding, ...]]]:
@@ -137,36 +130,25 @@ def place_robot(
             found = finding('arm_hangs', reason=f'no pose is free above {ground:g} m')
             yield dataclasses.replace(standing, ground=None), (found,)
 
-    for workspace, loosened in ever_looser():
-        try:
-            placed, more = _roomiest(robot, dataclasses.replace(settings, workspace=workspace))
-        except TrajectoryError as error:
-            reason = reason or error
-            continue
-        return placed, (*notes, *more, *loosened)
+    reason: TrajectoryError | None = None
+    for looser, loosened in ever_looser():
+        placed = list[tuple[float, ExcitationSettings, tuple[Finding, ...]]]()
+        for distance in DISTANCES:
+            workspace = dataclasses.replace(looser, distance=distance)
+            scene = CollisionScene(robot, workspace)
+            try:
+                start, room = find_start(robot, settings, scene)
+            except TrajectoryError as error:
+                reason = reason or error
+                continue
+            tried = dataclasses.replace(settings, start=tuple(start.tolist()), workspace=workspace)
+            placed.append((room, tried, (*hangs, *scene.notes, *loosened)))
+            if room >= ENOUGH_ROOM:
+                break
+        if placed:
+            return max(placed, key=lambda each: each[0])[1:]
     assert reason is not None
     raise reason
-
-
-def _roomiest(
-    robot: Robot, settings: ExcitationSettings
-) -> tuple[ExcitationSettings, tuple[Finding, ...]]:
-    """Return the settings with distance and start, and the notes on what is not checked."""
-    found = list[tuple[float, ExcitationSettings, tuple[Finding, ...]]]()
-    for distance in DISTANCES:
-        workspace = dataclasses.replace(settings.workspace, distance=distance)
-        scene = CollisionScene(robot, workspace)
-        try:
-            start, room = find_start(robot, settings, scene)
-        except TrajectoryError:
-            if distance == min(DISTANCES) and not found:
-                raise
-            continue
-        placed = dataclasses.replace(settings, start=tuple(start.tolist()), workspace=workspace)
-        found.append((room, placed, scene.notes))
-        if room >= ENOUGH_ROOM:
-            break
-    return max(found, key=lambda each: each[0])[1:]
 
 
 def ground_height(robot: Robot, workspace: Workspace) -> float:
@@ -175,37 +157,35 @@ def ground_height(robot: Robot, workspace: Workspace) -> float:
 
     An arm is bolted down at its root frame; a robot's own may be far above its feet or pedestal.
     """
-    alone = dataclasses.replace(workspace, ground=None, lower=(), upper=())
-    scene = CollisionScene(robot, alone)
-    heights = [0.0]
+    scene, heights = _bare_scene(robot, workspace, workspace.distance), [0.0]
     for body in scene.geometry.geometryObjects:
         if body.parentJoint == 0:  # lowest point of the box of a body that is fixed to the base
             body.geometry.computeLocalAABB()
-            box = body.geometry.aabb_local
-            rotation, place = body.placement.rotation, body.placement.translation
-            centre, half = 0.5 * (box.min_ + box.max_), 0.5 * (box.max_ - box.min_)
-            heights.append(float(place[2] + rotation[2] @ centre - np.abs(rotation[2]) @ half))
+            box, row = body.geometry.aabb_local, body.placement.rotation[2]
+            middle = body.placement.translation[2] + row @ (0.5 * (box.min_ + box.max_))
+            heights.append(float(middle - np.abs(row) @ (0.5 * (box.max_ - box.min_))))
     lowest = min(heights)
     return round(lowest, 3) if lowest < -BASE_DEPTH else 0.0
 
 
 def overlapping_pairs(robot: Robot, workspace: Workspace) -> tuple[str, ...]:
     """Return the pairs 'link_a/link_b', with one link between them, whose shapes overlap."""
-    near = min(DISTANCES)
-    alone = dataclasses.replace(workspace, distance=near, ground=None, lower=(), upper=())
-    scene = CollisionScene(robot, alone)
-    if not scene.pairs:
-        return ()
+    scene = _bare_scene(robot, workspace, min(DISTANCES))
     touching = (scene.clearances(robot.random_positions(POSES)) < 0.0).mean(axis=0)
     parents, bodies = list(robot.model.parents), scene.geometry.geometryObjects
     found = []
     for pair, share in zip(scene.geometry.collisionPairs, touching, strict=True):
-        first, second = sorted(
-            (bodies[pair.first], bodies[pair.second]), key=lambda body: int(body.parentJoint)
-        )
-        if share > OVERLAPPING and parents[parents[second.parentJoint]] == first.parentJoint:
-            found.append('/'.join(link_name(body.name) for body in (first, second)))
+        ends = sorted((bodies[pair.first], bodies[pair.second]), key=lambda x: int(x.parentJoint))
+        first, second = (int(body.parentJoint) for body in ends)
+        if share > OVERLAPPING and parents[parents[second]] == first:
+            found.append('/'.join(link_name(body.name) for body in ends))
     return tuple(dict.fromkeys(found))
+
+
+def _bare_scene(robot: Robot, workspace: Workspace, distance: float) -> CollisionScene:
+    """Return the scene of the robot alone, without ground or tool box."""
+    alone = dataclasses.replace(workspace, distance=distance, ground=None, lower=(), upper=())
+    return CollisionScene(robot, alone)
 
 
 # Velocity of a joint where no joint of its kind has a limit [rad/s, m/s]: slow for any arm.

@@ -40,19 +40,17 @@ def test_the_arm_of_a_mobile_robot_is_found_and_each_kind_of_other_joint_named()
     assert named == {
         'left_finger_b': 'follow other joints',
         'torso': 'carry the arm, and have to stand still',
-        **dict.fromkeys(('wheel_a', 'caster', 'caster_wheel'), 'wheels'),
         **dict.fromkeys(
-            ('left_finger_a', 'right_finger_a', 'right_finger_b'), 'fingers and grippers'
+            (
+                *('wheel_a', 'caster', 'caster_wheel', 'head_1', 'head_2', 'camera', *RIGHT),
+                *('left_finger_a', 'right_finger_a', 'right_finger_b'),
+            ),
+            'not of this arm: --tip or --joints choose another one',
         ),
-        **dict.fromkeys(
-            ('head_1', 'head_2'), "of another branch: choose it by '--joints head_1,head_2'"
-        ),
-        'camera': 'of other branches',
-        **dict.fromkeys(RIGHT, "of another chain: choose it by '--tip right_tool0'"),
     }
     sentences = left_out_sentences(found)
     assert len(sentences) == len(found.left_out)
-    assert 'left out: wheel_a, caster, caster_wheel (wheels)' in sentences
+    assert 'left out: torso (carry the arm, and have to stand still)' in sentences
 
 
 def test_another_arm_is_chosen_by_its_tip_or_its_joints():

@@ -173,7 +173,7 @@ def test_an_arm_that_is_never_free_is_one_sentence(plain):
     workspace = dataclasses.replace(setup.excitation.workspace, obstacles=around)
     settings = dataclasses.replace(setup.excitation, workspace=workspace)
     with pytest.raises(TrajectoryError, match=r'no pose is free of collisions: .* and cell touch'):
-        find_start(setup.robot, settings)
+        find_start(setup.robot, settings, CollisionScene(setup.robot, workspace))
 
 
 def test_limits_that_are_lacking_follow_the_rules_that_are_said():
