@@ -12,7 +12,7 @@ from typing import NamedTuple
 from common import command_line, verdict
 from disturbances import clean, DISTURBANCES, OF_RESIDUAL, OF_SEVERAL, Plant, Run, run
 
-from robotid_ros.core.diagnostics.assumptions import data_warnings, NOTEWORTHY
+from robotid_ros.core.diagnostics.data_warnings import data_warnings, NOTEWORTHY
 from robotid_ros.core.diagnostics.plausibility import FittedModel
 from robotid_ros.core.findings import Finding, render, select
 from robotid_ros.core.model.base_parameters import base_parameters

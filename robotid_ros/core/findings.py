@@ -362,9 +362,8 @@ F418 effort_magnitudes error: The efforts of {joints} have no sign, they never g
   Record them with their sign; of a servo, its sign bit (docs/efforts.md) WHY Magnitudes look like
   friction, and lack gravity.
 F420 unexplained_coupling error: {unexplained}: a torque that follows speed and acceleration of
-  {other} explains {share:.0%} of this DO [[If one motor turns both joints, write into a
-  configuration, and give it by -c: {lines}]][[Look for a connection of {neither}, such as a cable
-  or a hose: no motor that turns both at fixed ratios explains it]]{tried} WHY {biased}
+  {other} explains {share:.0%} of this DO If one motor turns both joints, describe it by
+  robot.couplings. Else look for a cable or a hose that connects them WHY {biased}
 F421 unexplained_spring error: {unexplained}: a torque that follows its own position {explains} DO
   If a spring, a counterbalance or a cable acts on {joint}, add spring to its robot.friction WHY ^
 F422 unexplained_friction error: {unexplained}: another shape of friction {explains} DO Add one of

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..core.diagnostics.assumptions import prediction_warnings
+from ..core.diagnostics.data_warnings import prediction_warnings
 from ..core.findings import Finding, finding
 from ..core.mixed.columns import KINDS
 from ..core.model import Robot

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..core.arrays import Array
-from ..core.diagnostics.assumptions import data_warnings
+from ..core.diagnostics.data_warnings import data_warnings
 from ..core.findings import Finding, render
 from ..core.identification_settings import IdentificationSettings
 from ..core.model import build_robot, Robot, RobotSettings

@@ -49,7 +49,11 @@ def folds_of(rows: Rows) -> Mask:
 
 
 class Efforts(NamedTuple):
-    """What a remedy changes: the effort column that each joint takes and its factor, (n,) each."""
+    """
+    What a remedy changes: the effort column that each joint takes and its factor, (n,) each.
+
+    Several at once have arrays (K, n).
+    """
 
     columns: Indices
     factors: Array
@@ -60,7 +64,7 @@ class Efforts(NamedTuple):
         return cls(np.arange(n), np.ones(n))
 
     def scaled(self, factors: Array) -> 'Efforts':
-        """Multiply the efforts of the joints by factors (n,)."""
+        """Multiply the efforts of the joints by factors (n,), or by each of several (K, n)."""
         return self._replace(factors=self.factors * factors)
 
     def swapped(self, i: int, j: int) -> 'Efforts':
@@ -115,20 +119,21 @@ class Trials:
         self._rows, self._possible, self._folds = rows, possible, parts
         self.n, _, self.b = rows.W.shape
         self.moving = [int(j) for j in np.flatnonzero(rows.valid.any(axis=1))]
+        self._counts = rows.valid.sum(axis=1)
         everything = np.ones((1, len(rows.time)), dtype=bool)
         self._total = self._products(everything)[0]
-        known = {} if sigma is None else {tuple(range(self.n)): sigma**2}
-        self._variances: dict[tuple[int, ...], Array] = known
+        self._variances = self._own_variances()
+        if sigma is not None:
+            np.fill_diagonal(self._variances, sigma**2)
         # Errors of every trial count in these units, those of effort columns as recorded.
-        self.sigma = np.sqrt(self._own_variances(Efforts.as_recorded(self.n)))
+        self.sigma = np.sqrt(np.diag(self._variances))
 
     @property
     def alone(self) -> float:
         """Return the largest relative residual that a joint alone leaves of its own effort."""
         own = self.b + np.array(self.moving, dtype=np.intp)
-        power = self._total[self.moving, own, own]
-        count = self._rows.valid[self.moving].sum(axis=1)
-        shares = self.sigma[self.moving] * np.sqrt(count / np.maximum(power, 1e-300))
+        power = self._total[self.moving, own, own] / self._counts[self.moving]
+        shares = self.sigma[self.moving] / np.sqrt(np.maximum(power, 1e-300))
         return float(shares.max(initial=0.0))
 
     def _products(self, parts: Mask) -> Array:
@@ -146,63 +151,69 @@ class Trials:
         """Products of each fold."""
         return self._products(folds_of(self._rows) if self._folds is None else self._folds)
 
-    def _own_variances(self, efforts: Efforts) -> Array:
-        """Return the variance (n,) that each joint alone leaves of the column that it takes."""
-        # Factors change nothing of it: a search for one asks hundreds of times.
-        known = tuple(efforts.columns.tolist())
-        if known in self._variances:
-            return self._variances[known]
-        result = np.full(self.n, np.inf)  # of a joint without rows nothing counts
+    def _own_variances(self) -> Array:
+        """Return the variance (n, n) that each joint alone leaves of each effort column."""
+        result = np.full((self.n, self.n), np.inf)  # of a joint without rows nothing counts
         for j in self.moving:
-            G, place = self._total[j], self.b + efforts.columns[j]
-            used = np.flatnonzero(np.diag(G)[: self.b] > 0.0)
-            right = G[used, place]
-            left = G[place, place] - right @ _solve(G[np.ix_(used, used)], right)
-            count = int(self._rows.valid[j].sum())
-            floor = EXACT**2 * G[place, place] / count
-            result[j] = max(left / max(count - len(used), 1), floor, 1e-300)
-        self._variances[known] = result
+            G = self._total[j]
+            used, power = np.flatnonzero(np.diag(G)[: self.b] > 0.0), np.diag(G)[self.b :]
+            normal, scale = scaled(G[np.ix_(used, used)])
+            right = G[used, self.b :] / scale[:, None]
+            left = power - np.sum(right * np.linalg.solve(normal, right), axis=0)
+            free = max(self._counts[j] - len(used), 1)
+            floor = EXACT**2 * power / self._counts[j]
+            result[j] = np.maximum(np.maximum(left / free, floor), 1e-300)
         return result
 
-    def _solution(
-        self, products: Array, efforts: Efforts, variances: Array, possible: bool
-    ) -> Array:
-        """Fit Y_c = (W_j χ)/f, weighted by the columns' variances, to robots that are possible."""
-        weights, joints = 1.0 / efforts.factors, np.arange(self.n)
-        normal = np.tensordot(weights**2 / variances, products[:, : self.b, : self.b], 1)
-        columns = products[joints, : self.b, self.b + efforts.columns]
-        value = _solve(normal, (weights / variances) @ columns)
-        A = self._possible
-        if not possible or A is None or np.all(A @ value >= -1e-9 * np.abs(A) @ np.abs(value)):
-            return value
-        return _least_distance(normal, value, A)
+    def _solutions(self, products: Array, efforts: Efforts, possible: bool) -> Array:
+        """
+        Fit Y_c = (W_j χ)/f, weighted by the columns' variances, to robots that are possible.
+
+        Of products (n, m, m) and one or several efforts, or of several products and one of these.
+        """
+        (columns, factors), n, b = efforts, self.n, self.b
+        variances, taken = self._variances[np.arange(n), columns], self._taken(columns)
+        outer, few = products.shape[:-3], 1.0 / (factors * variances)
+        squares = np.ascontiguousarray(products[..., :b, :b]).reshape(*outer, n, b * b)
+        others = products[..., :b, b:].swapaxes(-1, -2).reshape(*outer, n * n, b)
+        normal = ((few / factors)[..., None, :] @ squares)[..., 0, :]
+        normal = normal.reshape(*normal.shape[:-1], b, b)
+        picked = (few[..., None] * taken).reshape(*few.shape[:-1], 1, n * n)
+        value, A = normal_solution(normal, (picked @ others)[..., 0, :]), self._possible
+        if possible and A is not None:
+            for k in np.ndindex(value.shape[:-1]):
+                if np.any(A @ value[k] < -1e-9 * np.abs(A) @ np.abs(value[k])):
+                    value[k] = _least_distance(normal[k], value[k], A)
+        return value
+
+    def _taken(self, columns: Indices) -> Mask:
+        """Return which column (…, n, n) each joint takes."""
+        return np.asarray(columns[..., None] == np.arange(self.n))
 
     def _squares(self, products: Array, efforts: Efforts, value: Array) -> Array:
-        """Return squared errors (n,) of each effort column."""
-        vectors, result = np.zeros((self.n, self.b + self.n)), np.zeros(self.n)
-        vectors[:, : self.b] = -value / efforts.factors[:, None]
-        vectors[np.arange(self.n), self.b + efforts.columns] = 1.0
-        squares = np.einsum('ja,jab,jb->j', vectors, products, vectors)
-        result[efforts.columns] = np.maximum(squares, 0.0)
-        return result
+        """Return squared errors (…, n) of each effort column."""
+        fitted = -value[..., None, :] / efforts.factors[..., None]
+        taken = self._taken(efforts.columns)
+        vectors = np.empty((*fitted.shape[:-1], self.b + self.n))
+        vectors[..., : self.b], vectors[..., self.b :] = fitted, taken
+        squares = np.sum((vectors[..., None, :] @ products)[..., 0, :] * vectors, axis=-1)
+        return np.asarray((np.maximum(squares, 0.0)[..., None, :] @ taken)[..., 0, :])
 
-    def fitted(self, efforts: Efforts, possible: bool = False) -> float:
-        """Return the squared error of a fit to all rows, in units of `sigma`."""
-        variances = self._own_variances(efforts)
-        value = self._solution(self._total, efforts, variances, possible)
-        return float(np.sum(self._squares(self._total, efforts, value) / self.sigma**2))
+    def fitted(self, efforts: Efforts, possible: bool = False) -> Array:
+        """Return the squared error of a fit to all rows, in units of `sigma`; () or (K,)."""
+        value = self._solutions(self._total, efforts, possible)
+        squares = self._squares(self._total, efforts, value)
+        return np.asarray(np.sum(squares / self.sigma**2, axis=-1))
 
     def contradiction(self, efforts: Efforts) -> float:
         """Return by how much all joints' squared error exceeds what each alone leaves, a share."""
-        rows = max(float(self._rows.valid.sum()), 1.0)
-        return self.fitted(efforts, possible=True) / rows - 1.0
+        rows = max(float(self._counts.sum()), 1.0)
+        return float(self.fitted(efforts, possible=True)) / rows - 1.0
 
     def errors(self, efforts: Efforts) -> Array:
         """Return squared errors (K, n) of effort columns on folds, robots fitted to the others."""
-        variances = self._own_variances(efforts)
-        values = (self._solution(self._total - x, efforts, variances, True) for x in self.parts)
-        pairs = zip(self.parts, values, strict=True)
-        return np.array([self._squares(part, efforts, value) for part, value in pairs])
+        values = self._solutions(self._total - self.parts, efforts, True)
+        return self._squares(self.parts, efforts, values)
 
     @cached_property
     def recorded(self) -> Array:
@@ -292,14 +303,16 @@ def inertia_columns(robot: Robot, q: Array) -> Array:
 
 
 def scaled(normal: Array) -> tuple[Array, Array]:
-    """Return a normal matrix with ones on its diagonal, and the scale (b,) of its columns."""
+    """Return normal matrices with ones on the diagonals, and the scale (…, b) of their columns."""
     scale = diagonal_scale(normal)
-    return normal / np.outer(scale, scale) + RIDGE * np.eye(len(normal)), scale
+    ridge = RIDGE * np.eye(normal.shape[-1])
+    return normal / (scale[..., :, None] * scale[..., None, :]) + ridge, scale
 
 
-def _solve(normal: Array, right: Array) -> Array:
+def normal_solution(normal: Array, right: Array) -> Array:
+    """Solve normal equations (…, b, b) with right sides (…, b)."""
     left, scale = scaled(normal)
-    return np.asarray(np.linalg.solve(left, right / scale) / scale)
+    return np.asarray(np.linalg.solve(left, (right / scale)[..., None])[..., 0] / scale)
 
 
 def _least_distance(normal: Array, value: Array, A: Array) -> Array:

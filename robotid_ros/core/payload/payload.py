@@ -9,7 +9,7 @@ from scipy.linalg import block_diag
 
 from ...exceptions import ConfigurationError, RecordingError
 from ..arrays import Array, column_sizes, DEPENDENT, Mask, ReadOnlyArrays
-from ..diagnostics.assumptions import data_warnings
+from ..diagnostics.data_warnings import data_warnings
 from ..findings import Finding, finding, MISREAD, select
 from ..identification_settings import IdentificationSettings
 from ..model import regressor, Robot

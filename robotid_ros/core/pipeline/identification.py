@@ -10,7 +10,6 @@ import numpy as np
 
 from ...exceptions import ControllerError, DivergenceError, RecordingError
 from ..arrays import Array
-from ..diagnostics.assumptions import data_warnings
 from ..diagnostics.data_quality import (
     data_quality,
     DataQuality,
@@ -18,6 +17,7 @@ from ..diagnostics.data_quality import (
     identifiability_warnings,
     timing_warnings,
 )
+from ..diagnostics.data_warnings import data_warnings
 from ..diagnostics.plausibility import dissipation_warnings, exact_fit_warnings, FittedModel
 from ..excitation.trajectory import Motion
 from ..findings import Finding, finding, in_order, select, Severity

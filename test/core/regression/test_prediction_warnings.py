@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from robotid_ros.core.diagnostics.assumptions import prediction_warnings
+from robotid_ros.core.diagnostics.data_warnings import prediction_warnings
 from robotid_ros.core.findings import select
 from robotid_ros.core.regression.validation import Validation
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 import dataclasses
-from fractions import Fraction
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -18,7 +17,6 @@ from ..regression.observation_system import decimate, Rows
 from ..regression.validation import Validation
 from ..signals.filters import power_edge
 from ..signals.recording import Samples
-from .advice import COMPENSATED, EFFORT_UNIT, find_causes, GEOMETRY, GRAVITY, SWAPPED, TIME
 from .data_quality import HARDLY_MOVED
 from .plausibility import (
     FittedModel,
@@ -27,6 +25,7 @@ from .plausibility import (
     saturation_warnings,
     scale_warnings,
 )
+from .remedies import COMPENSATED, EFFORT_UNIT, find_causes, GEOMETRY, GRAVITY, SWAPPED, TIME
 from .stationarity import (
     friction_jump,
     joint_torques,
@@ -34,7 +33,7 @@ from .stationarity import (
     standstill_warnings,
     stationarity_warnings,
 )
-from .trials import compare, Efforts, of_one_joint, refine, Trial, trial_rows, Trials
+from .trials import of_one_joint, trial_rows
 
 # With a wrong gravity or sense, or efforts of other joints, every joint is off, whatever else is.
 EVERYTHING = (COMPENSATED, GRAVITY, SWAPPED, TIME, *GEOMETRY)
@@ -145,9 +144,6 @@ def residual_warnings(
     reasons = {j: spans.get(j) or r.reason(residual[j]) for j, r in alone.items()}
     told = {j: reason for j, reason in reasons.items() if reason is not None}
     told |= {j: jump for j, jump in jumps.items() if j not in told or _left(jump) < _left(told[j])}
-    for j, reason in told.items():
-        if 'other' in reason.values:
-            told[j] = with_ratios(robot, samples, system, reason)
     spoilt = [j for j in large if fits and j not in told and alone[j].is_spoilt]
     found = [told[j] for j in told if j not in large]
     for j in large:
@@ -297,72 +293,6 @@ def _is_structured(error: Array, predicted: Array, system: Rows) -> bool:
     band = max(1, int(system.band * len(power[0])))
     share = float(power[0][:motion].sum() / max(power[0].sum(), 1e-300))
     return share > min(MIN_STRUCTURE * motion / band, 0.5 * (1.0 + motion / band))
-
-
-# By how much a motor has to lower the squared error of both joints that it turns, and a ratio that
-# of one of small whole numbers, which teeth of wheels have: friction that the model lacks moves
-# the best one (at a TX-40's wrist, whose ratio is 1, to 0.8).
-LEAST_OF_MOTOR, SIMPLER, MOST_TEETH = 1.5, 1.25, 12
-DIRECTIONS, ACCURACY = 60, 1e-4  # of two ratios (cos θ, sin θ): how many are tried, of the best θ
-
-
-def with_ratios(robot: Robot, samples: Samples, system: Rows, found: Finding) -> Finding:
-    """
-    Add to a coupling of two joints the lines that describe it, where they help when tried.
-
-    A motor that turns with r · q̇ has Ia, Fv and Fc, none below zero, and a torque on each joint of
-    r times its own. The ratios that leave least of both joints are judged on rows that were not
-    fitted, and replaced by small whole numbers where these leave as much there.
-    """
-    pair = [robot.joints.index(name) for name in (found.joints[0], found.values['other'])]
-    names = [robot.joints[j] for j in sorted(pair)]
-    neither = dataclasses.replace(found, values={**found.values, 'neither': ' and '.join(names)})
-    if (rows := trial_rows([system])) is None:
-        return neither
-    recorded, step = Trials(rows), -(-len(system.time) // len(rows.time))
-    dq, ddq, sigma = samples.dq[:, pair], samples.ddq[:, pair], recorded.sigma
-
-    def with_motor(ratios: Array) -> Trials:
-        """Return the trials of a model with a motor of ratios (2,)."""
-        signals = np.stack([ddq @ ratios, dq @ ratios, np.sign(dq @ ratios)])
-        own = decimate(signals, samples.decimation)[:, ::step].T
-        columns = np.zeros((robot.n, len(rows.time), 3))
-        columns[pair] = ratios[:, None, None] * own
-        longer = dataclasses.replace(rows, W=np.concatenate([rows.W, columns], axis=2))
-        return Trials(longer, np.eye(longer.W.shape[2])[-3:], sigma=sigma)
-
-    def left(angle: float) -> float:
-        trials = with_motor(np.array([np.cos(angle), np.sin(angle)]))
-        return trials.fitted(Efforts.as_recorded(robot.n), possible=True)
-
-    width = np.pi / DIRECTIONS
-    angle, _ = refine(left, min(width * np.arange(DIRECTIONS), key=left), width, ACCURACY)
-    ratios = np.array([np.cos(angle), np.sin(angle)])
-    ratios = ratios / ratios[np.argmax(np.abs(ratios))]
-
-    def compared(before: Trials, after: Trials) -> Trial:
-        one, other = before.recorded[:, pair], after.recorded[:, pair]
-        return compare(one, other, recorded.powers[:, pair], sigma[pair])
-
-    best, small = with_motor(ratios), int(np.argmin(np.abs(ratios)))
-    near = (Fraction(float(ratios[small])).limit_denominator(k + 1) for k in range(MOST_TEETH))
-    for number in dict.fromkeys(filter(None, near)):
-        simple = np.where(np.arange(2) == small, float(number), 1.0)
-        other = with_motor(simple)
-        if not compared(other, best).is_better(SIMPLER):
-            ratios, best = simple, other
-            break
-    trial = compared(recorded, best)
-    if not trial.is_better(LEAST_OF_MOTOR):
-        return neither
-    every = np.zeros(robot.n)
-    every[pair] = np.round(ratios, 3)
-    joints = f'joints: [{", ".join(robot.joints)}], ' if robot.locked else ''
-    numbers = ', '.join(f'{x:g}' for x in every)
-    lines = f'robot: {{{joints}couplings: {{{"_".join(names)}: {{ratios: [{numbers}]}}}}}}'
-    values = trial.values(robot.joints[pair[trial.joint]], 'any masses')
-    values |= {'lines': f'/**: {{ros__parameters: {{{lines}}}}}'}
-    return dataclasses.replace(found, values={**found.values, **values})
 
 
 # A factor or an offset is the reason when without it the squared error falls to a quarter, on

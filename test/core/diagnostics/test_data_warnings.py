@@ -5,9 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from robotid_ros.core.diagnostics.advice import GRAVITY
-from robotid_ros.core.diagnostics.assumptions import data_warnings
+from robotid_ros.core.diagnostics.data_warnings import data_warnings
 from robotid_ros.core.diagnostics.plausibility import scale_warnings
+from robotid_ros.core.diagnostics.remedies import GRAVITY
 from robotid_ros.core.findings import CODES, NAMES, render, select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import inverse_dynamics
@@ -15,7 +15,6 @@ from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.pipeline.estimation import estimate_base_parameters
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.signals.recording import Recording, SignalSettings
-from robotid_ros.files.yaml import parse_yaml
 
 from ..conftest import motion, RATE
 
@@ -189,32 +188,6 @@ def test_a_coupling_is_told_with_both_joints(parts, warnings):
     found = warnings(q, tau)
     told = select(found, 'unexplained_coupling')
     assert ('j3', 'j1') in [(*each.joints, each.values['other']) for each in told]
-
-
-def test_no_motor_is_advised_where_none_helps(parts, warnings):
-    q, dq, rigid, friction = parts
-    tau = rigid + friction
-    # An inertia of a motor would turn one way, its friction the other.
-    push = np.gradient(dq[:, 0])
-    tau[:, 2] += 0.5 * tau[:, 2].std() * (push / push.std() - np.sign(dq[:, 0]))
-    (told,) = select(warnings(q, tau), 'unexplained_coupling')
-    assert 'no motor that turns both' in render(told) and 'ratios:' not in render(told)
-
-
-@pytest.mark.parametrize('ratio', [1.0, 2.0, -0.5, 0.37])
-def test_the_ratios_of_a_motor_that_turns_two_joints_are_said(parts, warnings, ratio):
-    q, dq, rigid, friction = parts
-    ratios, speed = np.array([0.0, ratio, 1.0]), dq @ [0.0, ratio, 1.0]
-    size = np.abs(rigid[:, 2]).mean()
-    motor = size * (np.sign(speed) + 0.3 * speed / np.abs(speed).max())
-    told = select(warnings(q, rigid + friction + motor[:, None] * ratios), 'unexplained_coupling')
-    lines = {each.values['lines'] for each in told}
-    assert len(lines) == 1 and told[0].values['after'] < 0.5 * told[0].values['before']
-    robot = parse_yaml(lines.pop(), 'the finding')['/**']['ros__parameters']['robot']
-    ((name, coupling),) = robot['couplings'].items()
-    assert name == 'j2_j3' and coupling['ratios'][0] == 0.0
-    found = coupling['ratios'][1] / coupling['ratios'][2]
-    assert found == pytest.approx(ratio, rel=0.02 if ratio == 0.37 else 1e-3)
 
 
 def test_a_spring_is_told(parts, warnings):

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
 
-from robotid_ros.core.diagnostics.advice import (
+from robotid_ros.core.diagnostics.data_warnings import data_warnings
+from robotid_ros.core.diagnostics.remedies import (
     EXCHANGED,
     find_causes,
     GAIN,
@@ -19,7 +20,6 @@ from robotid_ros.core.diagnostics.advice import (
     TIME,
     ZERO,
 )
-from robotid_ros.core.diagnostics.assumptions import data_warnings
 from robotid_ros.core.diagnostics.trials import (
     _least_distance,
     Efforts,
