@@ -36,7 +36,8 @@ from robotid_ros.core.model.robot import BaseParameters
 from robotid_ros.core.regression.estimate import Estimate
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import observe, Rows
-from robotid_ros.core.replay.didim import identify_closed_loop
+from robotid_ros.core.replay.didim import didim
+from robotid_ros.core.replay.replay_problem import make_replay_problem
 from robotid_ros.core.replay.simulation import direct_model, mass_matrices
 from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Recording, SignalSettings
@@ -213,7 +214,8 @@ def compare(
     true, wls, limit = bounds
     samples = prepare(recording, case.robot, SignalSettings())
     settings = ReplaySettings(start=start, step=1.0 / RATE)
-    found, _, history = identify_closed_loop(recording, case.robot, case.base, settings, samples)
+    replay = make_replay_problem(recording, case.robot, case.base, settings, samples)
+    found, _, history = didim(replay, replay.initial_parameters())
     left = check.total_residual(found.value)
     near = float(np.mean(np.abs(found.value - true) <= 3.0 * found.sigma))
     agreeing, sure = 0, 0

@@ -28,12 +28,8 @@ from ..regression.delays import prepare_without_delay
 from ..regression.estimate import agreement, Estimate
 from ..regression.estimators import add_instruments, fit, MIXED
 from ..regression.observation_system import observe, Observed, Rows, System
-from ..replay.didim import (
-    describe_iteration,
-    fit_with_simulated_instruments,
-    History,
-    identify_closed_loop,
-)
+from ..replay.didim import describe_iteration, didim, fit_with_simulated_instruments, History
+from ..replay.replay_problem import make_replay_problem
 from ..signals.recording import Recording, Samples
 from .observation import LogSet, observe_recording, RecordingOrChunks, short_names
 
@@ -178,9 +174,10 @@ def _fit(
         return system, fit(system, method, iterations), [], None
     if method in SIMULATED:
         # The replay knows its delays and takes efforts as recorded.
-        result = identify_closed_loop(
-            recording, robot, base, replay, samples,
-            lambda iteration: progress(describe_iteration(iteration, method)), method,
+        problem = make_replay_problem(recording, robot, base, replay, samples, method)
+        result = didim(
+            problem, problem.initial_parameters(),
+            lambda iteration: progress(describe_iteration(iteration, method)),
         )  # fmt: skip
         estimate, history = result.estimate, result.history
         if method == 'didim':
@@ -207,9 +204,8 @@ def _fit(
     try:
         if robot.load_dependent:
             raise ConfigurationError("friction 'load_coulomb' is not simulated")
-        system, estimate = fit_with_simulated_instruments(
-            recording, samples, system, robot, base, replay, iterations
-        )
+        problem = make_replay_problem(recording, robot, base, replay, samples)
+        system, estimate = fit_with_simulated_instruments(problem, system, iterations)
     except (ConfigurationError, ControllerError, DivergenceError, UnknownNameError) as error:
         # Instruments of the reference, where no motion is simulated; a fit without is refused.
         reference = recording.select(robot.joints).reference

@@ -114,8 +114,9 @@ class ControlLaw(ABC):
 
 
 def initial_integral(
-    initial_effort: Array | None, without: Array, gain: Array, low: Array, high: Array
-) -> Array:
+    initial_effort: Array | None, without: Array, gain: Array,
+    low: Array | float = -np.inf, high: Array | float = np.inf,
+) -> Array:  # fmt: skip
     """Return the integral with which the output is `initial_effort`; 0 where that is None."""
     if initial_effort is None:
         return np.zeros_like(without)
@@ -133,17 +134,15 @@ class CascadeControl(ControlLaw):
     """
     Velocity loop inside a position loop, as drives have it; gains are (n,).
 
-    `e_v = k_p (q_r − q) + k_ff q̇_r − v` and `v_τ = k_v e_v + k_i ∫e_v + k_a q̈_r`. With k_v and k_p
-    alone it is the law of DIDIM eq. 53; with differences of positions, that of EMPS.
+    `e_v = k_p (q_r − q) + k_ff q̇_r − v` and `v_τ = k_v e_v + k_i ∫e_v`. With k_v and k_p alone it
+    is the law of DIDIM eq. 53; with differences of positions, that of EMPS.
     """
 
     kp: Array  # [1/s]
     kv: Array  # output per velocity
     ki: Array | float = 0.0  # of the velocity loop, output per position
     velocity_feedforward: Array | float = 0.0  # share k_ff of the reference's velocity
-    acceleration_feedforward: Array | float = 0.0  # output per acceleration k_a
     differences: Array | float = 0.0  # 1: v = (q[k] − q[k−2])/(2 Ts), not the measured velocity
-    integral_limit: Array | float = np.inf  # bound of the integral's output
 
     @property
     def loop(self) -> Loop:
@@ -154,11 +153,9 @@ class CascadeControl(ControlLaw):
     def output(self, desired: Motion, initial_effort: Array | None = None) -> Step:
         """Start the cascade; see `ControlLaw.output`."""
         wanted = self.kp * desired.q + self.velocity_feedforward * desired.dq
-        forward = self.acceleration_feedforward * desired.ddq
         kp, kv, ki = self.kp, self.kv, np.asarray(self.ki) / self.rate
-        low, high = -np.asarray(self.integral_limit), np.asarray(self.integral_limit)
-        start = kv * (wanted[0] - kp * desired.q[0] - desired.dq[0]) + forward[0]
-        integral = initial_integral(initial_effort, start, ki, low, high)
+        start = kv * (wanted[0] - kp * desired.q[0] - desired.dq[0])
+        integral = initial_integral(initial_effort, start, ki)
         n, past, differences = wanted.shape[1], deque[Array](maxlen=3), np.any(self.differences)
 
         def step(k: int, state: Array) -> Array:
@@ -170,8 +167,8 @@ class CascadeControl(ControlLaw):
                 past.append(q.copy())
                 dq = (past[2] - past[0]) * (0.5 * self.rate)
             error = wanted[k] - kp * q - dq
-            integral = np.minimum(np.maximum(integral + ki * error, low), high)
-            return kv * error + integral + forward[k]
+            integral = integral + ki * error
+            return kv * error + integral
 
         return step
 

@@ -11,14 +11,12 @@ from ..arrays import Array, rms
 from ..findings import Finding, finding
 from ..identification_settings import ReplaySettings
 from ..model.friction import DRY
-from ..model.robot import BaseParameters, Robot
 from ..parameters.physical_consistency import SolverError
 from ..regression.estimate import Estimate
 from ..regression.estimators import add_instruments, fit
 from ..regression.observation_system import GaussianPrior, Rows
-from ..signals.recording import Recording, Samples
-from .replay_problem import bandwidth, make_open_loop_problem, make_replay_problem, ReplayProblem
-from .simulated_observation import linearise, with_all_rows
+from .replay_problem import bandwidth, ReplayProblem
+from .simulated_observation import linearise, relative_size, with_all_rows
 
 
 @dataclasses.dataclass(frozen=True)
@@ -221,12 +219,11 @@ def _simulate_and_fit(
         moved = np.where(held, value - prior.mean, 0.0)
         prior = GaussianPrior(prior.mean + moved, prior.covariance + np.diag(moved**2))
     system = dataclasses.replace(system, prior=prior)
-    q = replay.measured.q
-    sizes = (np.linalg.norm(x, axis=0) for x in (simulation.q - q, q))
-    distance, size = sizes
+    q = replay.measured.q.T
+    position_error = relative_size(simulation.q.T - q, q)
     return Iteration(
-        number, value, torque_error, distance / np.maximum(size, 1e-300), inertia, gain_scale,
-        step_length, chi, fit(system, 'wls'), rms(output_error),
+        number, value, torque_error, position_error, inertia, gain_scale, step_length, chi,
+        fit(system, 'wls'), rms(output_error),
     ), system  # fmt: skip
 
 
@@ -345,31 +342,6 @@ def _history(
     return History(replay.base.names, joints, tuple(iterates), tuple(findings))
 
 
-def identify_closed_loop(
-    recording: Recording,
-    robot: Robot,
-    base: BaseParameters,
-    settings: ReplaySettings,
-    samples: Samples,
-    progress: Progress | None = None,
-    method: str = 'didim',
-) -> ReplayResult:
-    """
-    Identify from torque, reference and control law; by 'oe' from torque and positions.
-
-    Methods are 'didim', 'clie', 'cloe' and 'oe', see `simulated_observation`. Samples are the
-    measured motion, for comparison, for the initial parameters 'idim', and for methods that fit
-    positions. Raises as `make_replay_problem` and `didim`.
-    """
-    if method == 'oe':
-        replay = make_open_loop_problem(samples, robot, base, settings)
-    else:
-        replay = make_replay_problem(recording, robot, base, settings, samples, method)
-    usual = 'regular' if method == 'didim' else 'idim'
-    start = usual if settings.start == 'auto' else settings.start
-    return didim(replay, replay.initial_parameters(start, samples), progress)
-
-
 def describe_iteration(record: Iteration, method: str = 'didim') -> str:
     """Return one line on an iteration, for a progress display."""
     what, values = 'torque', record.torque_error
@@ -380,13 +352,7 @@ def describe_iteration(record: Iteration, method: str = 'didim') -> str:
 
 
 def fit_with_simulated_instruments(
-    recording: Recording,
-    samples: Samples,
-    system: Rows,
-    robot: Robot,
-    base: BaseParameters,
-    settings: ReplaySettings,
-    iterations: int = 1,
+    replay: ReplayProblem, system: Rows, iterations: int = 1
 ) -> tuple[Rows, Estimate]:
     """
     Fit a system by instrumental variables, the loop simulated with each estimate in turn.
@@ -394,22 +360,21 @@ def fit_with_simulated_instruments(
     IDIM-IV (Janot, Vandanjon and Gautier 2014): noise of the measured positions is in W and in its
     own products, which biases least squares. The observation matrix along the simulated motion is
     as correlated with W as can be, and knows nothing of that noise. Also returns the system with
-    its instruments. Raises as `make_replay_problem`, and a DivergenceError where the first
-    estimate cannot be simulated.
+    its instruments. A DivergenceError where the first estimate cannot be simulated.
     """
-    replay = make_replay_problem(recording, robot, base, settings, samples)
-    chi, gains = replay.initial_parameters('idim', samples), np.ones(robot.n)
+    assert replay.samples is not None
+    chi = replay.initial_parameters('idim')
     found: Estimate | None = None
     for _ in range(MAX_ROUNDS):
         try:
             replay.inertia(chi)
-            run = replay.simulate(chi, gains)
+            run = replay.simulate(chi)
         except DivergenceError:
             if found is None:
                 raise
             break
-        motion = run.q, run.dq, run.ddq
-        system = add_instruments(system, samples, replay.time, motion, robot, base)
+        motion = replay.time, run[:3], replay.robot, replay.base
+        system = add_instruments(system, replay.samples, *motion)
         previous, found = found, fit(system, 'iv', iterations)
         limit = CONVERGED * found.sigma
         if previous is not None and np.all(np.abs(found.value - previous.value) <= limit):

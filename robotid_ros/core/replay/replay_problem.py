@@ -160,6 +160,7 @@ class ReplayProblem:
     method: str = 'didim'  # or 'clie', 'cloe', 'oe', see `simulated_observation`
     restart: int = 0  # updates after which a simulation starts anew from `desired`; 0: never
     start: float = 0.0  # time of the first update [s, the recording's clock]
+    samples: Samples | None = None  # the measured motion as it was sampled
 
     @property
     def time(self) -> Array:
@@ -171,6 +172,8 @@ class ReplayProblem:
         """One row in so many is kept of the observation matrix."""
         if self.settings.decimation:
             return self.settings.decimation
+        if self.restart:
+            return max(1, self.restart // ROWS_PER_START)
         fastest = float(bandwidth(self.desired.dq, self.law.rate).max()) / (2.0 * np.pi)
         cutoff = CUTOFF_RATIO * fastest
         return int(max(1, min(MAX_DECIMATION, 0.4 * self.torque.rate / cutoff)))
@@ -222,7 +225,7 @@ class ReplayProblem:
             )
         return np.asarray(np.diagonal(mass, axis1=1, axis2=2).max(axis=0))
 
-    def simulate(self, chi: Array, gain_scale: Array) -> Simulation:
+    def simulate(self, chi: Array, gain_scale: Array | float = 1.0) -> Simulation:
         """Run the loop with standard parameters `chi` (p,) and gains times `gain_scale` (n,)."""
         return simulate(
             direct_model(self.robot, chi),
@@ -367,23 +370,26 @@ class ReplayProblem:
         target = triangle[:-1, -1] - factor @ least
         return consistent_parameters(factor, target, self.body_prior).value + least
 
-    def initial_parameters(self, start: str, samples: Samples | None = None) -> Array:
+    def initial_parameters(self, start: str = '') -> Array:
         """
-        Return standard parameters (p,) to start from: 'regular', 'regular_zz', 'prior' or 'idim'.
+        Return standard parameters (p,) to start from, those of the settings or others.
 
         The regular ones make M(q) the identity, Ia_j = 1 and all else 0 (DIDIM eq. 61), or
         ZZ_j = 1 (eq. 63), which is also taken where the robot has no rotor inertias; on a
-        prismatic joint the mass stands for ZZ. 'idim' is the solution of the measured motion, the
-        samples; bodies near it where that cannot be simulated.
+        prismatic joint the mass stands for ZZ. 'idim' is the solution of the measured motion;
+        bodies near it where that cannot be simulated.
         """
+        start = start or self.settings.start
+        if start == 'auto':
+            start = 'regular' if self.method == 'didim' else 'idim'
         if start == 'prior':
             return self.prior_parameters()
         if start != 'idim':
             chi = np.zeros(self.robot.p)
             chi[own_inertia_columns(self.robot, rotors=start == 'regular')] = 1.0
             return self.standard_parameters(self.base.of(chi))
-        assert samples is not None
-        system = observe(samples, self.robot, self.base)
+        assert self.samples is not None
+        system = observe(self.samples, self.robot, self.base)
         system = dataclasses.replace(system, prior=self.prior)
         estimate = fit(system, 'wls')
         chi = self.standard_parameters(estimate.value)
@@ -412,12 +418,14 @@ def make_replay_problem(
     method: str = 'didim',
 ) -> ReplayProblem:
     """
-    Collect what a closed-loop method needs of a recording: efforts, reference, controller.
+    Collect what a method needs: efforts, reference, controller; 'oe' needs the samples alone.
 
     A control law of the settings replaces the recorded one; samples are the measured motion, for
-    comparison only. ControllerError, UnknownNameError: the control law is not known;
-    RecordingError: there is no reference.
+    comparison, for the start 'idim', and for methods that fit positions. ControllerError,
+    UnknownNameError: the control law is not known; RecordingError: there is no reference.
     """
+    if method == 'oe':
+        return make_open_loop_problem(samples, robot, base, settings)
     recording = recording.select(robot.joints)
     controller, given = recording.controller, settings.law and settings.rate and settings.gains
     if controller is None and not given:
@@ -440,8 +448,10 @@ def make_replay_problem(
     time = start + np.arange(len(desired.q)) / law.rate
     motion = samples.q, samples.dq, samples.ddq
     measured = Motion(*(interpolated(time, samples.time, x) for x in motion))
-    motions = desired, torque, measured
-    return ReplayProblem(robot, base, law, *motions, settings, method=method, start=start)
+    return ReplayProblem(
+        robot, base, law, desired, torque, measured, settings, method=method, start=start,
+        samples=samples,
+    )  # fmt: skip
 
 
 def make_open_loop_problem(
@@ -456,13 +466,11 @@ def make_open_loop_problem(
     stretch = np.arange(len(tau)) // restart
     valid = (np.bincount(stretch, ~measured) == 0)[stretch]
     motion = Motion(samples.q, samples.dq, samples.ddq)
-    if not settings.decimation:
-        settings = dataclasses.replace(settings, decimation=max(1, restart // ROWS_PER_START))
     law = RecordedTorque(rate, 0.5 * (tau + np.vstack([tau[1:], tau[-1:]])))
     torque = Torque(np.arange(len(tau), dtype=float), tau, valid, rate)
     return ReplayProblem(
         robot, base, law, motion, torque, motion, settings, method='oe', restart=restart,
-        start=float(samples.time[0]),
+        start=float(samples.time[0]), samples=samples,
     )  # fmt: skip
 
 

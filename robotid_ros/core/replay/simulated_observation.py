@@ -108,12 +108,17 @@ def linearise(
         measured = _decimated(replay, replay.measured.q)
         rest = measured.mean(axis=1, keepdims=True)
         size = measured - (rest if replay.restart else _decimated(replay, replay.desired.q))
-    output = _output(replay, simulation)
-    error = measured - output
+
+    def output_of(run: Simulation) -> Array:
+        """Return the simulated output that the method fits."""
+        return _decimated(replay, run.tau if replay.method == 'clie' else run.q)
 
     def sensitivity(problem: ReplayProblem, chi: Array, step: float) -> Array:
         """Return a forward difference of the output (DIDIM eq. 30)."""
-        return (_output(problem, problem.simulate(chi, gain_scale)) - output) / step
+        return (output_of(problem.simulate(chi, gain_scale)) - output) / step
+
+    output = output_of(simulation)
+    error = measured - output
 
     steps = RELATIVE_STEP * np.sqrt(np.diag(replay.prior.covariance))
     moves = np.eye(len(chi))[replay.base.columns] * steps[:, None]
@@ -124,12 +129,12 @@ def linearise(
     if replay.restart:
         _project_off_initial_states(replay, both, lambda each, h: sensitivity(each, chi, h))
     else:
-        torque_error = _relative(torque - _decimated(replay, simulation.tau), torque)
+        torque_error = relative_size(torque - _decimated(replay, simulation.tau), torque)
     system = _system(replay, both, np.ones(torque.shape, dtype=bool))
-    return system, _relative(error, size), torque_error
+    return system, relative_size(error, size), torque_error
 
 
-def _relative(error: Array, size: Array) -> Array:
+def relative_size(error: Array, size: Array) -> Array:
     """Return the relative size of errors (n, N), (n,)."""
     return np.linalg.norm(error, axis=1) / np.maximum(np.linalg.norm(size, axis=1), 1e-300)
 
@@ -137,11 +142,6 @@ def _relative(error: Array, size: Array) -> Array:
 def _decimated(replay: ReplayProblem, values: Array) -> Array:
     """Return values (K, n) of a simulation's rows, as the measured ones, (n, N)."""
     return low_passed(replay, interpolate_rows(values, replay.torque.row))
-
-
-def _output(replay: ReplayProblem, simulation: Simulation) -> Array:
-    """Return the simulated output that the method fits, as `_decimated`."""
-    return _decimated(replay, simulation.tau if replay.method == 'clie' else simulation.q)
 
 
 def _project_off_initial_states(

@@ -365,7 +365,6 @@ class SimulatedRobot(ConfiguredNode):
         self.create_timer(REPORT_PERIOD, self._report)
         runtime.publish_diagnostics(self, 'control loop', self._diagnose)
         serve(self, 'break', self._on_break)
-        self._late = 0
         sys.setswitchinterval(SWITCH_INTERVAL)
         # A long goal makes many objects at once: collecting them as often as usual would stop the
         # loop for tenths of a second.
@@ -494,17 +493,11 @@ class SimulatedRobot(ConfiguredNode):
     def _report(self) -> None:
         for failure in filter(None, (self.loop.failure, *self._spinning.failures)):
             raise failure
-        seen = self.loop
-        if seen.late > self._late:
-            self.get_logger().debug(
-                f'{seen.late - self._late} late cycles, worst {seen.worst * 1e3:.1f} ms'
-            )
-        self._late = seen.late
-        if seen.lost:
+        if self.loop.lost:
             self.get_logger().error(
-                f'the machine stood still for {seen.lost:.1f} s: the stamps have a gap'
+                f'the machine stood still for {self.loop.lost:.1f} s: the stamps have a gap'
             )
-            seen.lost = 0.0
+            self.loop.lost = 0.0
 
     def _diagnose(self) -> DiagnosticStatus:
         """Tell how well the loop keeps time: it is slow on a machine that is too busy."""

@@ -17,13 +17,8 @@ from robotid_ros.core.model.settings import CoupledMotorSettings, RobotSettings
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.regression.observation_system import Rows
 from robotid_ros.core.replay.control_laws import JointTrajectoryEffort
-from robotid_ros.core.replay.didim import (
-    anderson_mixing,
-    didim,
-    identify_closed_loop,
-    MAX_MIXING_WEIGHT,
-)
-from robotid_ros.core.replay.replay_problem import ReplayProblem, Torque
+from robotid_ros.core.replay.didim import anderson_mixing, didim, MAX_MIXING_WEIGHT
+from robotid_ros.core.replay.replay_problem import make_replay_problem, ReplayProblem, Torque
 from robotid_ros.core.replay.simulated_observation import with_all_rows
 from robotid_ros.core.replay.simulation import direct_model, simulate
 from robotid_ros.core.signals.preparation import prepare
@@ -184,7 +179,8 @@ def test_recording_alone_is_enough():
     replay, true = case_of(law=law)
     recording = recording_of(replay, law)
     samples = prepare(recording, replay.robot, SignalSettings())
-    found = identify_closed_loop(recording, replay.robot, replay.base, TIGHT, samples)
+    whole = make_replay_problem(recording, replay.robot, replay.base, TIGHT, samples)
+    found = didim(whole, whole.initial_parameters())
     np.testing.assert_allclose(found.estimate.value, true, atol=2e-3)
 
 
@@ -197,11 +193,11 @@ def test_unknown_law_is_refused_with_the_remedy():
         recording.controller, command_interfaces=('position',), gains={}
     )
     with pytest.raises(ControllerError, match=r'commands position, not efforts.*identify by WLS'):
-        identify_closed_loop(dataclasses.replace(recording, controller=position), *given)
+        make_replay_problem(dataclasses.replace(recording, controller=position), *given)
     with pytest.raises(ControllerError, match='does not hold the controller'):
-        identify_closed_loop(dataclasses.replace(recording, controller=None), *given)
+        make_replay_problem(dataclasses.replace(recording, controller=None), *given)
     with pytest.raises(RecordingError, match='does not hold the reference'):
-        identify_closed_loop(dataclasses.replace(recording, reference=None), *given)
+        make_replay_problem(dataclasses.replace(recording, reference=None), *given)
 
 
 def test_identify_by_didim():

@@ -8,7 +8,8 @@ import pytest
 from robotid_ros.core.findings import select
 from robotid_ros.core.identification_settings import IdentificationSettings, ReplaySettings
 from robotid_ros.core.pipeline.identification import identify
-from robotid_ros.core.replay.didim import identify_closed_loop
+from robotid_ros.core.replay.didim import didim
+from robotid_ros.core.replay.replay_problem import make_replay_problem
 from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import SignalSettings
 
@@ -28,7 +29,8 @@ def test_didim_finds_the_plants_parameters_from_torque_alone():
         recording, position=0.0 * recording.position, velocity=0.0 * recording.position
     )
     samples = dataclasses.replace(samples, **{k: 0.0 * samples.q for k in ('q', 'dq', 'ddq')})
-    found = identify_closed_loop(blind, robot, base, ReplaySettings(), samples)
+    replay = make_replay_problem(blind, robot, base, ReplaySettings(), samples)
+    found = didim(replay, replay.initial_parameters())
     assert within(found.estimate, true).all()
     assert found.history.steps <= 5
     # Friction and inertias are known to some per cent, so that three of their σ mean something.
