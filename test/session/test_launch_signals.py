@@ -79,7 +79,7 @@ def test_the_robot_rests_and_every_node_ends(
 
     names = ('identification', 'recorder', 'excitation')
     pids = {name: child_of(moving.pid, f'/robotid_ros/{name}') for name in names}
-    pids['guardian'] = child_of(pids['excitation'], 'excitation.guardian')
+    pids['guardian'] = child_of(pids['excitation'], 'common.guardian')
     stamp = session.robot.now
     send(moving.pid, number)
     assert session.robot.rest_after(stamp) < REST_TIME, log()

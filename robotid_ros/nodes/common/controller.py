@@ -445,9 +445,10 @@ class TrajectoryGoal:
         if self._result is None and self._handle.done():
             handle = self._handle.result()
             if not handle.accepted:
+                hardware = self._client.hardware.explain_end(self._joints)
                 raise ControllerError(
-                    f"'{self._client.action}' refused the trajectory: the controller's log says "
-                    'why (is it active, does it control exactly these joints?)'
+                    f"'{self._client.action}' refused the trajectory: was it deactivated, does it "
+                    f'control exactly these joints? Its log says why; {hardware}'
                 )
             self._result = self._client.call_in_executor(handle.get_result_async)
         return self._result is not None

@@ -112,9 +112,14 @@ def is_well_formed(message: Any) -> bool:
     return len(set(message.name)) == count and all(n in (0, count) for n in lengths)
 
 
+def is_complete(message: Any, joints: Sequence[str]) -> bool:
+    """Whether a sensor_msgs/JointState is well-formed and has all `joints`."""
+    return is_well_formed(message) and set(joints) <= set(message.name)
+
+
 def stack_joint_states(messages: Iterable[Any], joints: Sequence[str]) -> JointTable:
-    """Pick `joints` out of well-formed sensor_msgs/JointState with all of them, as they came."""
-    rows = [m for m in messages if is_well_formed(m) and set(joints) <= set(m.name)]
+    """Pick `joints` out of sensor_msgs/JointState that are complete, as they came."""
+    rows = [message for message in messages if is_complete(message, joints)]
     stamp = stamps_to_nanoseconds(rows)
     arrays = [np.full((len(rows), len(joints)), np.nan) for _ in FIELDS]
     for row, message in enumerate(rows):

@@ -15,7 +15,7 @@ from ...core.setup.joint_choice import place_locked_joints
 from ...exceptions import RobotIdError
 from ...files.bags.summary import timing_of
 from ...files.formats.joint_table import JointTable
-from ..common.rest import MAX_TRAVEL
+from ..common.joint_states import MAX_TRAVEL
 from .graph_snapshot import GraphSnapshot
 
 # Least rate [Hz]: motions of an excitation reach some hertz, and are differentiated twice.

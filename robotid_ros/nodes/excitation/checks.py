@@ -8,10 +8,9 @@ Every check of a moving robot: what is watched, its bound, and by which class.
 | a joint's position while its reference moves | five times the error so far | `FrozenWatch` |
 | velocities against positions, where efforts are commanded | limit | `VelocityWatch` |
 | joints that do not take part | where the model has them | `Watchdog` |
-| controller's states: age, tracking | `stale_after`, `tracking_error` | `Watchdog` |
+| controller's states: age, stamps, tracking | `stale_after`, `tracking_error` | `Watchdog` |
 | controller's speed scaling | 10 to 100 %, pauses of 5 s | `jtc.SpeedScaling` |
 | controller's reference | the motion that was sent, `tracking_error` | `ReferenceWatch` |
-| simulated clock | set by 3 s ahead, or back | `ClockWatch` |
 | controller's gains | those of the beginning | `GainWatch` |
 | recorder's heartbeat, every 0.1 s | 0.5 s, dead 0.25 s, alive 2 s | `RecorderWatch` |
 | sessions, goals and commands of others | none | `OtherClients` |
@@ -31,8 +30,6 @@ from action_msgs.msg import GoalStatusArray
 from diagnostic_msgs.msg import DiagnosticStatus
 import numpy as np
 from rcl_interfaces.msg import ParameterEvent
-from rclpy.clock import JumpThreshold
-from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.parameter import parameter_value_to_python
 from std_msgs.msg import String
@@ -53,8 +50,6 @@ from .motion_clock import MotionClock
 # have to differ [s]. A step of the system's clock moves the stamps; the recorder tells of it.
 PERIOD, PERSISTENCE = 0.1, 0.25
 LATE = 0.05  # what stamps and the estimated start may be off [s]
-# Steps of a simulated clock that was set [s]: on a busy machine a fast one is seen to step ahead.
-CLOCK_STEPS = 3.0, -0.1
 # Every node tells here of its parameters, those that change among them.
 EVENTS, GAINS = '/parameter_events', 'gains.'
 HEARTBEAT = 'recorder/heartbeat'
@@ -137,29 +132,6 @@ class GainWatch:
                     )
 
 
-class ClockWatch:
-    """Hears of a simulated clock that is set: what moves by its time moves on elsewhere."""
-
-    def __init__(self, node: Node):
-        forward, back = (Duration(seconds=seconds) for seconds in CLOCK_STEPS)
-        threshold = JumpThreshold(min_forward=forward, min_backward=back, on_clock_change=False)
-        self._steps = list[int]()
-
-        def hear(jump: Any) -> None:
-            step = jump.delta.nanoseconds
-            if node.get_clock().now().nanoseconds != step:  # it was 0 before it was heard
-                self._steps.append(step)
-
-        jumps = node.get_clock().create_jump_callback(threshold, post_callback=hear)
-        self.close = jumps.unregister
-
-    def check(self) -> None:
-        """Check that it was not set since the beginning."""
-        if self._steps:
-            step = self._steps[0] * 1e-9
-            raise RobotStateError(f"'/clock' was set by {step:+.2f} s: do not set it in a session")
-
-
 class RecorderWatch:
     """Watches the recorder's heartbeat; `RecordingError`: it does not record this session."""
 
@@ -169,7 +141,7 @@ class RecorderWatch:
         self.close = self._heartbeats.close
         self._state = self._message = ''
         self._values: Mapping[str, str] = {}
-        self._silence = Silence(time.monotonic())
+        self._silence: Silence | None = None  # since it began to record
 
     def wait_present(self, timeout: float, check: Callable[[], object]) -> None:
         """Wait for a sign of life from now on; `check` as in `wait_recording`."""
@@ -193,7 +165,9 @@ class RecorderWatch:
         self._silence = Silence(time.monotonic())
 
     def check(self) -> None:
-        """Check that it still records."""
+        """Check that it still records, once it does."""
+        if self._silence is None:
+            return
         silence = self._silence.update(time.monotonic(), heard=self._read())
         if not self._is('recording'):
             raise RecordingError(f'the robot was stopped, {self._why()}')

@@ -18,7 +18,7 @@ from ...files.recovery import Recovery, recovery_of
 from ...files.trajectory_file import write_design
 from ...files.yaml import dump_yaml
 from ..common.controller import check_controller, ControllerClient, ControllerDescription
-from ..common.joint_positions import read_positions
+from ..common.joint_states import read_positions
 from ..common.messages import one_line, State, status
 from ..common.runtime import ConfiguredNode, LATCHED
 from ..common.worker_process import ProgressCallback, run_in_process

@@ -18,12 +18,12 @@ from ...core.model.robot import Robot
 from ...exceptions import ConfigurationError, ControllerError, RobotStateError, shortened
 from ...node_settings import ExcitationNodeSettings
 from ..common.controller import check_controller, ControllerDescription, unbearable_gains
+from ..common.guardian import START_TIMEOUT
 from ..common.messages import State
 from ..common.processes import prefer_threads
-from .guardian import START_TIMEOUT
+from ..common.watchdog import AT_END
 from .motion_clock import MotionClock
 from .supervisor import GoalPhase, SessionContext, Supervisor
-from .watchdog import AT_END
 
 # Speed that an approach takes for the limit of joints that have none, or a higher one [rad/s].
 MAX_APPROACH_VELOCITY = 10.0

@@ -25,7 +25,7 @@ from ...files.configuration import Configuration
 from ...files.report.page import page_beside, save_page
 from ...files.trajectory_file import dump_design, read_design, save_design
 from ...node_settings import ExcitationNodeSettings
-from ..common.joint_positions import read_positions
+from ..common.joint_states import read_positions
 from ..common.messages import log_findings, one_line, State, trajectory_message
 from ..common.runtime import LATCHED, start_thread, WorkerNode
 from ..common.worker_process import LOW_PRIORITY, run_in_process

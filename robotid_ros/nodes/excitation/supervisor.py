@@ -25,25 +25,26 @@ from ...core.arrays import Array, expand_per_joint
 from ...core.excitation.pieces import Piece
 from ...core.excitation.trajectory import Trajectory, Waypoints
 from ...core.model import Robot, RobotSettings
-from ...exceptions import (
-    ControllerError,
-    RobotStateError,
-    SensorError,
-    SilentRobotError,
-    TrackingError,
-)
+from ...exceptions import ControllerError, RobotStateError, SensorError, TrackingError
 from ...node_settings import ExcitationNodeSettings
 from ..common import controller as jtc
 from ..common.batched_subscription import BatchedSubscription, NEWEST
 from ..common.controller import END_VIOLATED, TrajectoryClient, TrajectoryGoal
+from ..common.guardian import Guardian
 from ..common.messages import is_well_formed, stack_joint_states, stamps_to_nanoseconds, State
-from ..common.waiting import result_of, Silence, wait_until
+from ..common.waiting import result_of, wait_until
+from ..common.watchdog import (
+    CHECK_POSITION,
+    check_states,
+    describe_gap,
+    describe_violation,
+    Watchdog,
+)
 from . import checks
-from .guardian import Guardian
 from .motion_clock import course_of, MotionClock, MOVED
-from .watchdog import CHECK_POSITION, check_states, describe_gap, describe_violation, Watchdog
 
 POLL_PERIOD = 0.01  # from one check of a moving robot to the next [s]: well below `stale_after`
+WARNING_PERIOD = 60.0  # from one warning of the same messages to the next [s]
 PROGRESS_PERIOD = 0.5  # from one publication of progress to the next [s]
 # How long the controller may take to accept a goal [s]: for so long it is not known whether the
 # robot will move. Less would give up on controllers whose action server is slow.
@@ -60,12 +61,6 @@ KEPT_STATES = 1000
 REST_TIME = 0.1
 # How much later than its end the reason of a motion's end may arrive [s].
 REASON_TIMEOUT, REASON_POLL_PERIOD = 0.1, 0.01
-HOLDING_STATES = 3  # to wait for after a cancel, before it is asked which position is held
-
-UNEVEN = (
-    'the controller runs the motion at another speed, or its clock was set: a motion in pieces '
-    'needs both as they were, set excitation.horizon to 0'
-)
 
 PublishState = Callable[[State, str, dict[str, Any]], None]
 
@@ -114,7 +109,6 @@ class Supervisor:
         self._tracking = context.per_joint('tracking_error')
         self._latest_stamp, self._publishers = 0, frozenset[bytes]()
         self._watchdog: Watchdog | None = None
-        self._warned = set[str]()
         # Whether the drives hold the arm once its controller is deactivated.
         self.holds_itself = False
         self.braking_hardware: Sequence[str] = ()  # which is deactivated then, too
@@ -126,7 +120,6 @@ class Supervisor:
             hold = ends.enter_context
             self.others = hold(closing(checks.OtherClients(node, controller)))
             self.gains = hold(closing(checks.GainWatch(node, controller)))
-            self._clock = hold(closing(checks.ClockWatch(node)))
             self.recorder: checks.RecorderWatch | None = None
             if self._settings.require_recorder:
                 self.recorder = hold(closing(checks.RecorderWatch(node, context.session)))
@@ -162,24 +155,18 @@ class Supervisor:
 
     def wait_for_reference(self) -> tuple[int, Array]:
         """Wait for the held reference, where a motion starts: its stamp [ns] and place (n,)."""
-        states: list[Any] = []
-        name, silence = self.context.controller.name, Silence(time.monotonic())
+        states, name = list[Any](), self.context.controller.name
 
         def seen_long_enough() -> bool:
-            self.raise_if_stopped()
             # The newest alone: a busy machine decodes fewer than arrive.
-            newest = self._states.take_newest(count=1)[0]
-            silent = silence.update(time.monotonic(), heard=bool(newest))
-            if silent > self._settings.stale_after:
-                why = f"'{name}' stopped publishing its state {silent:.2f} s ago: is it active?"
-                raise SilentRobotError(why, self._joints)
-            states.extend(newest)
+            states.extend(self.check())
             stamps = stamps_to_nanoseconds(states)
             return bool(len(stamps) and stamps[-1] - stamps[0] >= REST_TIME * 1e9)
 
         self._discard()
-        inactive = f"'{name}' publishes no controller_state: activate it"
-        wait_until(seen_long_enough, self._settings.timeout, what=inactive)
+        self.begin()
+        what = f"the stamps of '{name}' do not advance: does its clock run?"
+        wait_until(seen_long_enough, self._settings.timeout, what=what)
         references = np.stack([jtc.reference_positions(m, self._joints) for m in states])
         travel = np.ptp(references, axis=0)
         if travel.max() > MOVED:
@@ -209,17 +196,10 @@ class Supervisor:
             self._cancel()
             if answers:
                 raise RobotStateError(f'{error}; {self._outcome(answers)}') from None
-            text = str(error)
             if isinstance(error, TrackingError) and goal is not None:
                 self._raise_violation(goal, points)
-                text += describe_gap(self._recent_states())
-            if isinstance(error, RobotStateError) and (joint := self._find_unheld_joint()):
-                raise RobotStateError(
-                    f'{text}; the controller holds no position of {joint} now and gives it no '
-                    'torque: deactivate and activate it'
-                ) from None
-            if text != str(error):
-                raise TrackingError(text) from None
+                if gap := describe_gap(self._recent_states()):
+                    raise TrackingError(f'{error}{gap}') from None
             raise
         self.guardian.clear_goal()
         return clock
@@ -254,8 +234,6 @@ class Supervisor:
     def check(self, *, every_state: bool = False) -> list[Any]:
         """Check what has arrived; return the controller's states, oldest first, or the newest."""
         self.raise_if_stopped()
-        if self.recorder is not None:
-            self.recorder.check()
         assert self._watchdog is not None
         now, joints = time.monotonic(), self._joints
         joint_states, malformed = self._joint_states.take_newest(is_well_formed)
@@ -267,20 +245,18 @@ class Supervisor:
         )
         self._watchdog.check_controller_state(states[-1] if states else None, now)
         topic = self._joint_states.topic
+        log = self.context.node.get_logger()
         if malformed + malformed_too:
-            self._warn_once(
+            log.warning(
                 f"messages on '{topic}' or '{self._states.topic}' that name a joint twice or lack "
-                'values are passed over: who publishes them?'
+                'values are passed over: who publishes them?',
+                throttle_duration_sec=WARNING_PERIOD,
             )
         if (np.diff(table.stamp) <= 0).any() and len(self._joint_states.publishers) > 1:
             names = self.others.publishers(topic)
-            self._warn_once(f"'{topic}' has the same states from {names}: end one of them")
+            text = f"'{topic}' has the same states from {names}: end one of them"
+            log.warning(text, throttle_duration_sec=WARNING_PERIOD)
         return states
-
-    def _warn_once(self, text: str) -> None:
-        if text not in self._warned:
-            self._warned.add(text)
-            self.context.node.get_logger().warning(text)
 
     def check_request(self) -> None:
         """Raise a `RobotStateError` where a stop was requested."""
@@ -288,12 +264,13 @@ class Supervisor:
             raise RobotStateError('stopped by request')
 
     def raise_if_stopped(self) -> None:
-        """Check stop requests, clock, guardian, other clients and gains, but not robot states."""
+        """Check stop requests, guardian, other clients and gains, but not robot states."""
         self.check_request()
-        self._clock.check()
         self.guardian.check()
         self.others.check_messages()
         self.gains.check()
+        if self.recorder is not None:
+            self.recorder.check()
 
     def publish_standing(self, state: State, progress: float, since: int | None = None) -> None:
         """Say that the robot stands since a stamp [ns], by default since its last motion."""
@@ -346,18 +323,8 @@ class Supervisor:
         goal = client.send(goal_id, points, path, end, self._settings.goal_time, stamp)
         deadline = time.monotonic() + ACCEPT_TIMEOUT
         while True:
-            try:
-                if goal.accepted():
-                    return goal
-            except ControllerError:
-                # A refusal has no reason, but an inactive controller is silent.
-                if not self._is_silent():
-                    raise
-                why = client.hardware.explain_end(points.joints)
-                raise ControllerError(
-                    f"'{client.action}' took no trajectory, and the controller publishes no state "
-                    f'any more: it was deactivated, {why}'
-                ) from None
+            if goal.accepted():
+                return goal
             (watch or self.raise_if_stopped)()
             if time.monotonic() > deadline:
                 why = f"no answer from '{client.action}' within {ACCEPT_TIMEOUT:g} s"
@@ -394,7 +361,10 @@ class Supervisor:
                 raise
             if left and clock.start is not None and clock.elapsed >= left[0].due:
                 if clock.speed_scaling or not clock.exact:
-                    raise RobotStateError(UNEVEN)
+                    raise RobotStateError(
+                        'the controller runs the motion at another speed, or its clock was set: a '
+                        'motion in pieces needs both as they were, set excitation.horizon to 0'
+                    )
                 stamp = clock.start + round(left[0].begin * 1e9)
                 goal = self._send(left.pop(0).points, stamp, look)
             time.sleep(POLL_PERIOD)
@@ -469,29 +439,3 @@ class Supervisor:
         list(self._states.take_serialized())
         decoded = map(self._states.decode, list(self._states.recent)[-KEPT_STATES:])
         return [s for s in decoded if s is not None and jtc.is_well_formed_state(s, self._joints)]
-
-    def _is_silent(self) -> bool:
-        """Whether the controller publishes no state any more; listens as long as that takes."""
-        silence, silent = Silence(time.monotonic()), 0.0
-        list(self._states.take_serialized())
-        while silent <= self._settings.stale_after:
-            time.sleep(REASON_POLL_PERIOD)
-            if list(self._states.take_serialized()):
-                return False
-            silent = silence.update(time.monotonic(), heard=False)
-        return True
-
-    def _find_unheld_joint(self) -> str:
-        """Return a joint whose position the controller does not hold after a cancel, or ''."""
-        # It takes what it measures for its reference, even no number, and keeps that for good.
-        end, states = time.monotonic() + REASON_TIMEOUT, list[Any]()
-        while len(states) < HOLDING_STATES and time.monotonic() < end:
-            states += self._states.take_newest(count=HOLDING_STATES)[0]
-            time.sleep(REASON_POLL_PERIOD / 2)
-        known = [s for s in states if jtc.is_well_formed_state(s, self._joints)]
-        for last in known[-1:]:
-            held = jtc.by_joint(last, last.reference.positions, self._joints)
-            assert held is not None
-            for k in np.flatnonzero(~np.isfinite(held)):
-                return self._joints[k]
-        return ''

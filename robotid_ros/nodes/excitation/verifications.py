@@ -35,12 +35,12 @@ from ...files.atomic import is_below
 from ...files.configuration import Configuration
 from ..common.controller import ControllerClient
 from ..common.gains import gain_parameters, proposal_sentence
+from ..common.guardian import Guardian
 from ..common.messages import State, status, status_array, values_of
 from ..common.runtime import ConfiguredNode, LATCHED
 from ..common.verified_model import load_model, VerifiedModel
 from ..common.worker_process import LOW_PRIORITY, run_in_process
 from . import motion_log
-from .guardian import Guardian
 from .session import Session
 from .supervisor import GoalPhase, SessionContext
 

@@ -35,12 +35,12 @@ from ...core.verification import feed_forward
 from ...exceptions import ControllerError, LimitError, RobotIdError, TrajectoryError
 from ..common import controller as jtc, runtime
 from ..common.batched_subscription import NEWEST
+from ..common.guardian import Guardian
 from ..common.messages import one_line, status, status_array, to_nanoseconds, trajectory_message
+from ..common.model_node import ModelNode, RETRY_PERIOD
 from ..common.processes import prefer_threads
 from ..common.runtime import in_thread, LATCHED, STEADY
 from ..common.waiting import run_in_executor, Silence, wait_until
-from ..excitation.guardian import Guardian
-from .model_node import ModelNode, RETRY_PERIOD
 
 WATCH_PERIOD = 0.05  # of signs of life for the guardian, and looks at states [s]
 NO_GUARDIAN = 'the guardian is being started again: try again in a moment'

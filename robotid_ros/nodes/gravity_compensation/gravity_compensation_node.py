@@ -11,7 +11,9 @@ holds the arm where it is. Should the node die or hang, its guardian does that.
 from array import array
 from collections.abc import Iterator
 from contextlib import closing, suppress
+import dataclasses
 from functools import partial
+from itertools import compress
 import threading
 import time
 from typing import Any, NamedTuple
@@ -30,17 +32,17 @@ from ...exceptions import ControllerError, RobotIdError, RobotStateError
 from ..common import runtime
 from ..common.batched_subscription import BatchedSubscription
 from ..common.controller import EFFORT_CONTROLLER_TYPES, FORWARDED, MANAGER, SWITCH, switch_request
-from ..common.messages import is_well_formed, one_line, stack_joint_states, to_nanoseconds
+from ..common.guardian import Guardian
+from ..common.joint_states import MAX_TRAVEL
+from ..common.messages import is_complete, one_line, stack_joint_states, to_nanoseconds
+from ..common.model_node import ModelNode
 from ..common.processes import prefer_threads
 from ..common.runtime import serve
-from ..common.waiting import answer_of, result_of, Silence
-from ..excitation.guardian import Guardian
-from ..excitation.watchdog import VelocityWatch
-from ..feedforward.model_node import ModelNode
+from ..common.waiting import answer_of, result_of
+from ..common.watchdog import Watchdog
 
 LEAST_RATE = 200.0  # of commands with which an arm is guided [Hz]
-# For how long arm, node and rates are watched [s]; what a joint at rest moves then [rad or m].
-WATCH_TIME, REST = 1.0, 0.005
+WATCH_TIME = 1.0  # for which arm, node and rates are watched [s]
 RAMP = 1.0  # in which the model takes over from what held the arm [s]
 LOOK_PERIOD = 0.0005  # from one look for joint states to the next [s]
 # From one look at the controllers to the next, while they are spawned and an arm is guided [s].
@@ -259,7 +261,7 @@ class GravityCompensation(ModelNode):
         else:
             return None
         q, _, tau = np.array(rows).swapaxes(0, 1)
-        if (np.ptp(q, axis=0) > REST).any():
+        if (np.ptp(q, axis=0) > MAX_TRAVEL).any():
             raise RobotStateError('the arm moves: wait until it rests, and start again')
         if not np.isfinite(tau).all():
             raise RobotStateError('joint states hold no efforts: what holds the arm is unknown')
@@ -269,39 +271,29 @@ class GravityCompensation(ModelNode):
 
     def _follow(self, guardian: Guardian) -> Iterator[Seen]:
         """Yield joint states until it is stopped; raise where the arm must not be guided on."""
-        robot, silence, stamp = self._model.robot, Silence(time.monotonic()), 0
-        names, known, limits = np.array(robot.joints), set(robot.joints), robot.limits
-        fastest = np.minimum(limits.velocity, self.settings.speed_limit)
-        lying = VelocityWatch(robot.joints, fastest)
+        robot, stamp = self._model.robot, 0
+        settings = dataclasses.replace(self.configuration.excitation, position_tolerance=(0.0,))
+        fastest = np.minimum(robot.limits.velocity, self.settings.speed_limit)
+        # Damping and speed limit take velocities at their word: positions must agree to that.
+        limits = dataclasses.replace(robot.limits, velocity=fastest)
+        watched = dataclasses.replace(robot, limits=limits)
+        watchdog = Watchdog(watched, settings, time.monotonic(), effort_reported=False)
+        complete = partial(is_complete, joints=robot.joints)
         while not (self._ending.is_set() or self._stop.is_set()):
             guardian.check()
-            found, _ = self._states.take_newest(
-                lambda message: is_well_formed(message) and known <= set(message.name), 1
-            )
-            newest = to_nanoseconds(found[0].header.stamp) if found else 0
+            found, _ = self._states.take_newest(complete, 1)
             # What comes again, as from a driver that has lost its hardware, says nothing new.
-            heard = bool(found) and (newest > stamp or not newest)
-            stamp = max(stamp, newest)
-            silent = silence.update(time.monotonic(), heard=heard)
-            if silent > self.configuration.excitation.stale_after:
-                raise RobotStateError('the joint states stopped: the arm was stopped')
-            if not heard:
+            found = [m for m in found if to_nanoseconds(m.header.stamp) > stamp]
+            rows = stack_joint_states(found, robot.joints)
+            watchdog.check_joint_states(rows, time.monotonic())
+            if not found:
                 time.sleep(LOOK_PERIOD)
                 continue
-            rows = stack_joint_states(found, robot.joints)
+            stamp = int(rows.stamp[0])
             q, dq, tau = rows.position[0], rows.velocity[0], rows.effort[0]
-            if not (np.isfinite(q).all() and np.isfinite(dq).all()):
-                what = 'a position or velocity in the joint states is not a number'
-                raise RobotStateError(f'{what}: the arm was stopped')
-            if (wrong := np.abs(dq) > fastest).any():
-                what = 'faster than its speed limit: the arm was stopped'
-                raise RobotStateError(f'{", ".join(names[wrong])} is {what}')
-            if newest:  # damping and speed limit take velocities at their word
-                lying.check(rows)
-            if (wrong := (q < limits.lower) | (q > limits.upper)).any():
-                raise RobotStateError(
-                    f'{", ".join(names[wrong])} is beyond its limits: jog it back'
-                )
+            if (wrong := ~(np.abs(dq) <= fastest)).any():  # NaN as well
+                names = ', '.join(compress(robot.joints, wrong))
+                raise RobotStateError(f'{names} is faster than its speed limit')
             yield Seen(self.get_clock().now().nanoseconds * 1e-9, q, dq, tau)
 
     def _message(self, law: HandGuiding, seen: Seen, held: Array, share: float) -> Any:

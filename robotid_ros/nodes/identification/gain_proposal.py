@@ -10,8 +10,8 @@ from ...exceptions import ControllerError, FEW
 from ...files.verification import read_verification, VERIFICATION
 from ..common.controller import ControllerClient
 from ..common.gains import gain_parameters, proposal_sentence
+from ..common.joint_states import check_at_rest
 from ..common.messages import MOVING, values_of
-from ..common.rest import check_at_rest
 from ..common.runtime import ConfiguredNode, LATCHED
 
 # The excitation repeats a state in which it moves several times a second. After so long without
@@ -63,7 +63,7 @@ class GainUpdate:
             check_trial(folder, created)
         description = self._controller.describe()
         description.check_gains_are_torques()
-        check_at_rest(self._node, self._controller.name, self._controller.timeout)
+        check_at_rest(self._node, self._controller.timeout, self._controller.name)
         self._check_no_session()  # begun meanwhile
         old = gain_parameters(proposal.old)
         if changed := [name for name in old if description.values.get(name, 0.0) != old[name]]:

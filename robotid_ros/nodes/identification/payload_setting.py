@@ -4,20 +4,18 @@ from collections.abc import Mapping
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-import time
 from typing import Any
 
 import numpy as np
 from rclpy.node import Node
-from sensor_msgs.msg import JointState
 
 from ...core.arrays import Array
 from ...exceptions import ConfigurationError, ControllerError
 from ...files.atomic import new_names
 from ...files.export.payload import Driver, find_driver, read_body, RELAY, write_body
 from ..common.batched_subscription import BatchedSubscription
-from ..common.messages import interface, is_well_formed
-from ..common.rest import MAX_TRAVEL, OBSERVED_TIME, POLL_PERIOD
+from ..common.joint_states import check_at_rest
+from ..common.messages import interface
 from ..common.ros_parameters import ParameterClient
 from ..common.waiting import answer_of, wait_until
 
@@ -88,7 +86,7 @@ class _Places:
             timeout,
             what=f"there is no service '{lacking}': start its node, or name the service",
         )
-        check_joints_at_rest(node, timeout)
+        check_at_rest(node, timeout)
 
     def body(self) -> Array | None:
         """Return what the driver says is set, None where it does not."""
@@ -151,24 +149,6 @@ class _Places:
             raise ControllerError(
                 f"'{self._name}' refused the payload: {reason or 'its log says why'}"
             )
-
-
-def check_joints_at_rest(node: Node, timeout: float) -> None:
-    """Watch joint states for a moment; where a joint moves, or there are none, ControllerError."""
-    seen: dict[str, list[float]] = {}
-    end = time.monotonic() + timeout
-    with closing(BatchedSubscription(node, JointState, 'joint_states')) as stream:
-        while time.monotonic() < end:
-            for message in filter(is_well_formed, stream.take_messages()):
-                if not seen:
-                    end = time.monotonic() + OBSERVED_TIME
-                for name, position in zip(message.name, message.position, strict=False):
-                    seen.setdefault(name, []).append(position)
-            time.sleep(POLL_PERIOD)
-    if not seen:
-        raise ControllerError('no joint_states show that the robot rests: publish them')
-    if moving := [name for name, q in seen.items() if not np.ptp(q) <= MAX_TRAVEL]:
-        raise ControllerError(f'the robot moves ({", ".join(moving)}): wait until it rests')
 
 
 def _fill(message: Any, fields: Mapping[str, Any]) -> None:

@@ -177,14 +177,11 @@ class Live(ConfiguredNode):
             self._sessions = [(name, f'sessions/{name}/{page}') for name, page in names]
         if (robot := self._robot) is None:
             return
-        joints = robot.joints
-
-        def is_usable(m: JointState) -> bool:
-            return messages.is_well_formed(m) and set(joints) <= set(m.name)
-
-        found, _ = self._joint_states.take_newest(is_usable, 1)
-        states, _ = self._controller.take_newest(lambda m: is_well_formed_state(m, joints), 1)
-        left, _ = self._residuals.take_newest(is_usable, 1)
+        complete = partial(messages.is_complete, joints=robot.joints)
+        well_formed = partial(is_well_formed_state, joints=robot.joints)
+        found, _ = self._joint_states.take_newest(complete, 1)
+        states, _ = self._controller.take_newest(well_formed, 1)
+        left, _ = self._residuals.take_newest(complete, 1)
         if not found:
             return
         table = stack_joint_states(found, robot.joints)

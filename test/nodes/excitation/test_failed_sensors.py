@@ -10,7 +10,7 @@ import robotid_ros as rid
 from robotid_ros.exceptions import RobotStateError
 from robotid_ros.files.formats.joint_table import JointTable
 from robotid_ros.files.trajectory_file import read_design
-from robotid_ros.nodes.excitation.watchdog import (
+from robotid_ros.nodes.common.watchdog import (
     FAILED_FOR,
     FrozenWatch,
     STICKING,

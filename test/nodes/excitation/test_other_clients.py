@@ -20,7 +20,7 @@ from robotid_ros.nodes.common.batched_subscription import BatchedSubscription
 from robotid_ros.nodes.common.waiting import result_of
 from robotid_ros.nodes.excitation.checks import OtherClients
 
-from .conftest import Controller
+from ..conftest import Controller
 
 pytestmark = pytest.mark.ros
 

@@ -116,6 +116,7 @@ def test_a_silent_recorder_is_noticed_sooner_where_it_is_dead(
     watch = RecorderWatch(node, SESSION)
     known = {**own_process(), 'pid': process.pid} if is_dead else {}
     heard(watch, recorder, 'recording', **known)
+    watch.wait_recording(PATIENCE, nothing)
     with pytest.raises(RecordingError, match=f'silent on .recorder/heartbeat. for {silence}'):
         wait_until(lambda: watch.check(), 'the silence is noticed')
 

@@ -15,7 +15,7 @@ from robotid_ros.core.setup.joint_choice import place_locked_joints
 from robotid_ros.exceptions import ControllerError, TrajectoryError
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.files.trajectory_file import read_design
-from robotid_ros.nodes.common.joint_positions import read_positions
+from robotid_ros.nodes.common.joint_states import read_positions
 from robotid_ros.nodes.excitation.session_design import check_design, write_page
 
 CONFIG = Path(__file__).resolve().parents[3] / 'config'

@@ -14,11 +14,11 @@ from ...core.model import Robot
 from ...core.parameters.carried_body import carrying
 from ...exceptions import ControllerError, RobotIdError
 from ...files.results import verdict_of
-from ..common.controller import SET_PARAMETERS
-from ..common.messages import one_line
-from ..common.runtime import WorkerNode
-from ..common.verified_model import load_model, VerifiedModel
-from ..excitation.guardian import Guardian, START_TIMEOUT
+from .controller import SET_PARAMETERS
+from .guardian import Guardian, START_TIMEOUT
+from .messages import one_line
+from .runtime import WorkerNode
+from .verified_model import load_model, VerifiedModel
 
 RETRY_PERIOD = 1.0  # from one attempt to find controller, results and guardian to the next [s]
 

@@ -14,11 +14,11 @@ from rclpy.node import Node
 from waiting import wait_until
 
 from robotid_ros.exceptions import ControllerError
+from robotid_ros.nodes.common import guardian as guardian_module
+from robotid_ros.nodes.common.guardian import Guardian, LONGEST_SILENCE
 from robotid_ros.nodes.common.processes import is_suspended
-from robotid_ros.nodes.excitation import guardian as guardian_module
-from robotid_ros.nodes.excitation.guardian import Guardian, LONGEST_SILENCE
 
-from .conftest import Controller
+from ..conftest import Controller
 
 SERVICES = (
     '/arm_controller/follow_joint_trajectory/_action/cancel_goal',

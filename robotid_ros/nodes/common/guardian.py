@@ -33,9 +33,9 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from ...exceptions import ControllerError
-from ..common.controller import cancel_request, CANCELLED, switch_request
-from ..common.processes import child_environment, exit_after, is_suspended, prefer_threads
-from ..common.waiting import Silence
+from .controller import cancel_request, CANCELLED, switch_request
+from .processes import child_environment, exit_after, is_suspended, prefer_threads
+from .waiting import Silence
 
 # What it tells the excitation: that it could cancel a goal; why it has cancelled one.
 READY, SUSPENDED, SILENT = 'ready', 'suspended', 'silent'

@@ -20,10 +20,10 @@ from ...core.setup.joint_choice import MAX_LOCKED_TRAVEL
 from ...exceptions import RobotStateError, SensorError, SilentRobotError, TrackingError
 from ...files.formats.joint_table import JointTable
 from ...node_settings import ExcitationNodeSettings
-from ..common import controller as jtc
-from ..common.batched_subscription import BatchedSubscription
-from ..common.messages import is_well_formed, stack_joint_states, stamps_to_nanoseconds
-from ..common.waiting import Silence
+from . import controller as jtc
+from .batched_subscription import BatchedSubscription
+from .messages import is_well_formed, stack_joint_states, stamps_to_nanoseconds, to_nanoseconds
+from .waiting import Silence
 
 # A joint cannot move this far at bitwise constant effort [rad or m]: noise and friction change the
 # last digits. Less would take a joint that is held at rest for one that moves.
@@ -37,6 +37,9 @@ WOUND_UP = 0.05
 STILL_FOR = 0.025  # for which the same position explains an error that stops the robot [s]
 CHECK_POSITION = 'check its sensor, and whether the joint is free and has power'
 LONG_CYCLE = 0.03  # from one state of the controller to the next: no loop is as slow as that [s]
+# Steps of the controller's stamps that are of a clock that was set [s]: where simulated time is
+# fast, a busy machine misses more than a second of it.
+CLOCK_STEPS = -0.1, 3.0
 AT_END = 1e-6  # the controller's reference rests where it is sent to, up to rounding [rad or m]
 # Of a controller's state, and fields of them that mirror interfaces; accelerations are none.
 _PARTS = ('reference', 'feedback', 'error', 'output')
@@ -57,7 +60,7 @@ class Watchdog:
         self._settings, self.joints, self._locked = settings, robot.joints, robot.locked
         self.effort_reported = effort_reported
         # Whether an effort other than 0 was ever measured; is commanded now; nobody says what is.
-        self._sensed = self._commands_effort = self._commands_unknown = False
+        self._sensed, self._commands_effort, self._commands_unknown = False, False, True
         self._lower, self._upper = robot.limits.lower, robot.limits.upper
         self._beyond, self._tracking = (
             expand_per_joint(getattr(settings, name), len(robot.joints), f'excitation.{name}')
@@ -76,6 +79,7 @@ class Watchdog:
     def begin(self, now: float) -> None:
         """Begin to watch a motion: what lasts for a while counts from now."""
         self._joints_silence, self._controller_silence = Silence(now), Silence(now)
+        self._controller_stamp: int | None = None
         self._high_since = np.full(len(self.joints), np.nan)
         # Per joint: the effort, and stamp and position when it last changed.
         self._changed = np.full((3, len(self.joints)), np.nan)
@@ -129,6 +133,7 @@ class Watchdog:
     def check_controller_state(self, message: Any | None, now: float) -> None:
         """Check the controller's last state, None when nothing has arrived since the last call."""
         if message is not None:
+            self._check_clock(message)
             self._check_tracking(message)
             self._speed.check(message, now)
             # Whatever else the controller says, of interfaces that it has.
@@ -146,6 +151,14 @@ class Watchdog:
     def is_still(self, k: int) -> bool:
         """Whether the joint with this index moved, and its position is the same now."""
         return self._frozen.is_still(k, self._stamp * 1e-9, self._position[k])
+
+    def _check_clock(self, message: Any) -> None:
+        stamp, before = to_nanoseconds(message.header.stamp), self._controller_stamp
+        step, self._controller_stamp = (stamp - (before or stamp)) * 1e-9, stamp
+        if not CLOCK_STEPS[0] <= step <= CLOCK_STEPS[1]:
+            raise RobotStateError(
+                f"the controller's clock was set by {step:+.2f} s: do not set it in a session"
+            )
 
     def _check_tracking(self, message: Any) -> None:
         error = jtc.by_joint(message, message.error.positions, self.joints)
@@ -197,9 +210,8 @@ class Watchdog:
         if beyond[k] > self._beyond[k]:
             raise RobotStateError(
                 f'position of {self.joints[k]} is {beyond[k]:.4g} beyond its limits '
-                f'[{self._lower[k]:.4g}, {self._upper[k]:.4g}], more than the '
-                f'{self._beyond[k]:.4g} of excitation.position_tolerance: jog it back, or '
-                'correct its limits'
+                f'[{self._lower[k]:.4g}, {self._upper[k]:.4g}], more than the allowed '
+                f'{self._beyond[k]:.4g}: jog it back, or correct its limits'
             )
 
     def _check_effort(self, stamps: NDArray[np.int64], efforts: Array) -> None:
@@ -347,19 +359,15 @@ def describe_violation(
     if end is not None:
         there = np.abs(stack('reference') - end).max(axis=1, initial=0.0) <= AT_END
         states = [states[row] for row in np.flatnonzero(there)[-1:]]
-    if not states:
-        return 'no state of the controller that arrived here shows which joint'
-    shares = np.abs(stack('error')) / tolerance
-    largest = shares.max(axis=1)
-    row = int(np.argmax(largest > 1.0)) if (largest > 1.0).any() else int(np.argmax(largest))
-    k = int(np.argmax(shares[row]))
-    seen = f'{joints[k]} was {shares[row, k] * tolerance[k]:.4g} away from its reference'
-    if largest[row] > 1.0:
-        return f'by the states that arrived here {seen}, more than {tolerance[k]:.4g}'
-    return (
-        f'no state that arrived here is beyond a tolerance, in the nearest one {seen} of '
-        f"{tolerance[k]:.4g}: the controller's log names the joint"
-    )
+    away = np.abs(stack('error'))
+    beyond = (away > tolerance).any(axis=1)
+    if not beyond.any():
+        text = 'no state that arrived here is beyond a tolerance'
+        return f"{text}: the controller's log names the joint"
+    row = int(np.argmax(beyond))
+    k = int(np.argmax(away[row] / tolerance))
+    seen = f'{joints[k]} was {away[row, k]:.4g} away from its reference, more than'
+    return f'by the states that arrived here {seen} {tolerance[k]:.4g}'
 
 
 def describe_gap(states: Sequence[Any]) -> str:

@@ -8,7 +8,7 @@ import rclpy
 from rclpy.context import Context
 
 from robotid_ros.nodes.common.messages import values_of
-from robotid_ros.nodes.feedforward.model_node import ModelNode
+from robotid_ros.nodes.common.model_node import ModelNode
 
 pytestmark = pytest.mark.ros
 

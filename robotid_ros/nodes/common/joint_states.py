@@ -1,0 +1,86 @@
+"""Where joints stand, by all who publish joint states, and whether they rest."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from itertools import repeat
+import time
+from typing import Any
+
+import numpy as np
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+
+from ...exceptions import ControllerError
+from .batched_subscription import BatchedSubscription
+from .controller import subscribe_states
+from .messages import is_well_formed
+from .waiting import wait_until
+
+LISTENING = 0.3  # to other publishers of joint states, such as a gripper's [s]
+OBSERVED_TIME = 0.3  # how long a robot is watched that has to rest [s]
+# Travel meanwhile that is a motion [rad or m]: a reference at rest is constant, and positions that
+# are measured at rest differ by less, even with an encoder of 12 bits.
+MAX_REFERENCE_TRAVEL, MAX_TRAVEL = 1e-5, 5e-3
+POLL_PERIOD = 0.01
+
+
+def read_positions(
+    node: Node, joints: Sequence[str], timeout: float, listening: float = LISTENING
+) -> dict[str, float]:
+    """Return finite positions by joint, of all who publish them; `joints` must be heard."""
+    positions: dict[str, float] = {}
+    end = time.monotonic() + listening
+    with closing(BatchedSubscription(node, JointState, 'joint_states')) as states:
+
+        def heard() -> bool:
+            for message in states.take_newest(is_well_formed)[0]:
+                pairs = zip(message.name, message.position, strict=False)
+                positions.update({name: q for name, q in pairs if np.isfinite(q)})
+            return set(joints) <= positions.keys() and time.monotonic() > end
+
+        what = f"no joint states of every joint on '{states.topic}'"
+        wait_until(heard, timeout + listening, what=f'{what}: start the joint_state_broadcaster')
+    return positions
+
+
+def check_at_rest(node: Node, timeout: float, controller: str = '') -> None:
+    """
+    Watch joint states, or those of a controller with its reference, in a worker thread.
+
+    ControllerError: a joint moves, or nobody says whether one does.
+    """
+    seen, end = defaultdict[tuple[str, float], list[float]](list), time.monotonic() + timeout
+    joint_states = JointState, 'joint_states'
+    stream = subscribe_states(node, controller) if controller else None
+    with closing(stream or BatchedSubscription(node, *joint_states)) as stream:
+        while time.monotonic() < end:
+            time.sleep(POLL_PERIOD)
+            for message in stream.take_messages():
+                for joint, position, travel in _positions(message):
+                    end = end if seen else time.monotonic() + OBSERVED_TIME
+                    seen[joint, travel].append(position)
+    if all(len(positions) < 2 for positions in seen.values()):
+        raise ControllerError(
+            f"'{stream.topic}' does not say whether the robot rests: start what publishes it"
+        )
+    travels = {key: np.ptp(positions) for key, positions in seen.items()}
+    if moving := [joint for (joint, most), moved in travels.items() if not moved <= most]:
+        names = ', '.join(dict.fromkeys(moving))
+        raise ControllerError(f'the robot moves ({names}): wait until it rests')
+
+
+def _positions(message: Any) -> Iterable[tuple[str, float, float]]:
+    """Return joints, positions and the travel that is a motion; none if it is malformed."""
+    if isinstance(message, JointState):
+        names = message.name if is_well_formed(message) else ()
+        return zip(names, message.position, repeat(MAX_TRAVEL), strict=False)
+    rows = message.reference.positions, message.feedback.positions
+    if any(len(row) != len(message.joint_names) or not np.isfinite(row).all() for row in rows):
+        return ()
+    travels = MAX_REFERENCE_TRAVEL, MAX_TRAVEL
+    return [
+        (joint, position, travel)
+        for row, travel in zip(rows, travels, strict=True)
+        for joint, position in zip(message.joint_names, row, strict=True)
+    ]
