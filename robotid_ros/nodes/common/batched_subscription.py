@@ -88,11 +88,6 @@ class BatchedSubscription:
         return str(self._subscription.topic_name)
 
     @property
-    def connected(self) -> bool:
-        """Whether somebody publishes."""
-        return bool(self._subscription.get_publisher_count())
-
-    @property
     def publishers(self) -> frozenset[bytes]:
         """Ids of the publishers; one that was started anew has another id."""
         infos = self._node.get_publishers_info_by_topic(self.topic)

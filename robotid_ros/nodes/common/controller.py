@@ -110,15 +110,13 @@ class ControllerDescription(Controller):
         """Why it is sent no efforts beside a motion, '' where it takes them."""
         names, commands = self.values.get('command_joints') or (), self.command_interfaces
         below = sorted({name.rpartition('/')[0] for name in names} - {''})
-        if commands == ('effort',) and not below:
-            return ''
-        why = ' and takes no efforts: its command_interfaces would have to be [effort]'
-        if 'effort' in commands:
-            why = ': what its drives make of efforts beside these is not known here, '
-            why += 'so none are sent'
         if below:
-            why = ': what a controller below it adds is not known here, so it is sent no efforts'
-        return f"'{self.name}' commands {', '.join(below or commands)}{why}"
+            why = 'what that adds is not known here, so no efforts are sent'
+            return f"'{self.name}' commands {', '.join(below)}: {why}"
+        if commands != ('effort',):
+            why = 'its command_interfaces would have to be [effort]'
+            return f"'{self.name}' commands {', '.join(commands)} and takes no efforts: {why}"
+        return ''
 
     def check_gains_are_torques(self) -> None:
         """Check that gains are torques per error, which follow from the inertia."""
@@ -228,6 +226,15 @@ def by_joint(message: Any, values: Sequence[float], joints: Sequence[str]) -> Ar
     return np.asarray(values, dtype=float)[index]
 
 
+def stack_states(
+    states: Sequence[Any], joints: Sequence[str], part: str, quantity: str = 'positions'
+) -> Array:
+    """Stack a quantity of a part of a controller's states (N, n), NaN where one has none."""
+    rows = [by_joint(s, getattr(getattr(s, part), quantity), joints) for s in states]
+    none = np.full(len(joints), np.nan)
+    return np.array([none if row is None else row for row in rows]).reshape(-1, len(joints))
+
+
 def reference_positions(message: Any, joints: Sequence[str]) -> Array:
     """Read a state's reference (n,); `RobotStateError`: joints are missing, or no numbers."""
     known = set(joints) <= set(message.joint_names)
@@ -323,21 +330,14 @@ class HardwareClient:
 
     def explain_end(self, joints: Collection[str]) -> str:
         """Say which hardware of these joints has failed; where nobody answers, who knows."""
-        failed = self.failed(joints)
-        if failed is None:
+        states = {c.name: c.state.label for c in self._components(joints)}
+        if not states:
             return (
                 "if its hardware failed, 'ros2 control list_hardware_components' and "
                 "controller_manager's log say which"
             )
-        return failed or 'its hardware is active'
-
-    def failed(self, joints: Collection[str]) -> str | None:
-        """Say which hardware of these joints is not active; '': none, None: nobody knows."""
-        states = {c.name: c.state.label for c in self._components(joints)}
         failed = ', '.join(f'{k} is {label}' for k, label in states.items() if label != 'active')
-        if failed:
-            return f'its hardware failed: {failed}'
-        return '' if states else None
+        return f'its hardware failed: {failed}' if failed else 'its hardware is active'
 
     def _components(self, joints: Collection[str]) -> list[Any]:
         """Return the hardware of these joints, none where nobody knows."""

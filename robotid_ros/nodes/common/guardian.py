@@ -33,7 +33,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from ...exceptions import ControllerError
-from .controller import cancel_request, CANCELLED, switch_request
+from .controller import cancel_request, CANCELLED, SET_PARAMETERS, switch_request
 from .processes import child_environment, exit_after, is_suspended, prefer_threads
 from .waiting import Silence
 
@@ -87,12 +87,12 @@ class Guardian:
 
     def wait_ready(self, timeout: float, check: Callable[[], object] = lambda: None) -> None:
         """
-        Wait until it could stop the robot; one that hangs gives way to another.
+        Wait until it could stop the robot, for `START_TIMEOUT` at least.
 
-        `check` is called meanwhile, and may raise.
+        One that hangs gives way to another; `check` is called meanwhile, and may raise.
         """
         attempt, now = FIRST_ATTEMPT, time.monotonic()
-        again, end = now + attempt, now + timeout
+        again, end = now + attempt, now + max(timeout, START_TIMEOUT)
         while READY not in self._read():
             check()
             if time.monotonic() > again:
@@ -173,6 +173,13 @@ class Guardian:
     def _send_line(self, line: str) -> None:
         with _gone():
             self._sending.write(f'{line}\n'.encode())
+
+
+def start_guardian(node: Node, name: str, controller: str, *services: str) -> Guardian:
+    """Start the guardian of a node `name`: the service `stop`, then `switch` of `Guardian`."""
+    stop, *switch = services
+    names = map(node.resolve_service_name, (stop, f'{controller}/{SET_PARAMETERS}'))
+    return Guardian(*names, node.context.get_domain_id(), name, *switch)
 
 
 @contextlib.contextmanager

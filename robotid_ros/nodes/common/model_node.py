@@ -14,8 +14,7 @@ from ...core.model import Robot
 from ...core.parameters.carried_body import carrying
 from ...exceptions import ControllerError, RobotIdError
 from ...files.results import verdict_of
-from .controller import SET_PARAMETERS
-from .guardian import Guardian, START_TIMEOUT
+from .guardian import Guardian, start_guardian
 from .messages import one_line
 from .runtime import WorkerNode
 from .verified_model import load_model, VerifiedModel
@@ -53,19 +52,12 @@ class ModelNode(WorkerNode):
 
         super().start_worker(work)
 
-    def _prepare(self) -> None:
-        """Try until results, and what else is needed, are there; the worker thread's work."""
+    def _retry(self, attempt: Callable[[], str]) -> None:
+        """Try, in the worker thread, until an attempt returns what there is to say of 'ready'."""
         last = ''
         while not self._stop.is_set():
             try:
-                urdf, folder = self.wait_for_urdf(), self.settings.results
-                if not folder:
-                    remedy = f'set {self._group}.results to the folder of an identification'
-                    raise ControllerError(remedy)
-                self._model = load_model(Path(folder), urdf, self.configuration.robot)
-                self._robot = self._model.robot
-                self._take_payload()
-                self.publish_state('ready', self._make_ready())
+                self.publish_state('ready', attempt())
                 return
             except RobotIdError as error:
                 if (reason := one_line(error)) != last:
@@ -73,6 +65,17 @@ class ModelNode(WorkerNode):
                     self.get_logger().error(reason)
                 last = reason
             self._stop.wait(RETRY_PERIOD)
+
+    def _prepare(self) -> str:
+        """Read results onto the robot, and find what else is needed."""
+        urdf, folder = self.wait_for_urdf(), self.settings.results
+        if not folder:
+            remedy = f'set {self._group}.results to the folder of an identification'
+            raise ControllerError(remedy)
+        self._model = load_model(Path(folder), urdf, self.configuration.robot)
+        self._robot = self._model.robot
+        self._take_payload()
+        return self._make_ready()
 
     def _check_verdict(self, levels: Container[str]) -> None:
         """Refuse results whose error on other motions, by σ or measured, is too large."""
@@ -90,11 +93,9 @@ class ModelNode(WorkerNode):
 
     def _new_guardian(self, service: str, *switch: str) -> Guardian:
         """Start a guardian that calls a service; `switch` as in `Guardian`."""
-        names = service, f'{self._controller}/{SET_PARAMETERS}'
-        stop, setter = map(self.resolve_service_name, names)
-        guardian = Guardian(stop, setter, self.context.get_domain_id(), self._group, *switch)
+        guardian = start_guardian(self, self._group, self._controller, service, *switch)
         try:
-            guardian.wait_ready(max(self._timeout, START_TIMEOUT))
+            guardian.wait_ready(self._timeout)
         except ControllerError:
             guardian.close()
             raise

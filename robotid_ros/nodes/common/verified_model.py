@@ -9,6 +9,8 @@ import pinocchio
 from ...core.arrays import Array
 from ...core.model import build_robot, Robot, RobotSettings
 from ...exceptions import FileError
+from ...files.atomic import is_below
+from ...files.configuration import Configuration
 from ...files.results import chosen_settings, read_results, Results, URDF
 
 SAME_PLACE = 1e-3  # of a joint, in two descriptions of one arm [m or 1]
@@ -44,6 +46,18 @@ def load_model(folder: Path, urdf: str, settings: RobotSettings) -> VerifiedMode
                 'identify this robot, or correct its description'
             )
     return VerifiedModel(folder, results, robot, *parameters_of(results, robot))
+
+
+def expect_own(folder: str, configuration: Configuration) -> Path:
+    """Return a folder of results that anybody may have named; FileError: it is not of ours."""
+    path, settings = Path(folder).resolve(), configuration.identification
+    known = configuration.recorder.folder, *settings.folders, settings.output_dir
+    if not is_below(path, filter(None, known)):
+        raise FileError(
+            f"'{folder}' is in none of recorder.folder, identification.folders and "
+            'identification.output_dir of this node: set them as in the node identification'
+        )
+    return path
 
 
 def parameters_of(results: Results, robot: Robot) -> tuple[Array, Array]:

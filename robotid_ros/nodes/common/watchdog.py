@@ -71,7 +71,6 @@ class Watchdog:
         self._frozen = FrozenWatch(robot.joints, STICKING * self._tracking)
         self._velocity = VelocityWatch(robot.joints, robot.limits.velocity)
         self._stamp, self._position = -1, np.full(len(robot.joints), np.nan)
-        self._malformed = 0
         # What was a number once, by the name of the quantity: (n,).
         self._reported: dict[str, NDArray[np.bool_]] = {}
         self.begin(now)
@@ -85,11 +84,10 @@ class Watchdog:
         self._changed = np.full((3, len(self.joints)), np.nan)
         self._frozen.begin()
 
-    def check_joint_states(self, states: JointTable, now: float, malformed: int = 0) -> None:
-        """Check what sensors say since the last call, at a time [s]; others were `malformed`."""
+    def check_joint_states(self, states: JointTable, now: float) -> None:
+        """Check what sensors say since the last call, at a time [s]."""
         # A repeated stamp brings nothing new: it counts as silence.
         heard = bool(len(states.stamp)) and int(states.stamp[-1]) != self._stamp
-        self._malformed = malformed + (0 if heard else self._malformed)
         if len(states.stamp):
             self._stamp, self._position = int(states.stamp[-1]), states.position[-1]
             self._check_numbers('position', states.position, SensorError)
@@ -106,15 +104,9 @@ class Watchdog:
                 self._check_effort(states.stamp, states.effort)
                 self._check_effort_changes(states)
         silence = self._joints_silence.update(now, heard=heard)
-        if silence <= self._settings.stale_after:
-            return
-        if self._malformed:
-            raise RobotStateError(
-                f'only malformed joint states for {silence:.2f} s, {self._malformed} of them, '
-                'with a joint named twice or values missing: who publishes them?'
-            )
-        text = f'joint states stopped {silence:.2f} s ago: is the driver running?'
-        raise SilentRobotError(text, self.joints)
+        if silence > self._settings.stale_after:
+            text = f'joint states stopped {silence:.2f} s ago: is the driver running?'
+            raise SilentRobotError(text, self.joints)
 
     def check_locked(self, messages: Sequence[Any]) -> None:
         """Check well-formed JointState: joints that do not take part stand as in the model."""
@@ -351,15 +343,11 @@ def describe_violation(
     brakes is away from that, whichever joint was the reason. `states` since the motion was sent
     are well formed; `tolerance` is (n,) [rad or m], `end` (n,) where it ends, if that is violated.
     """
-
-    def stack(part: str) -> Array:
-        rows = [jtc.by_joint(s, getattr(s, part).positions, joints) for s in states]
-        return np.array(rows, float).reshape(-1, len(joints))
-
     if end is not None:
-        there = np.abs(stack('reference') - end).max(axis=1, initial=0.0) <= AT_END
+        away = np.abs(jtc.stack_states(states, joints, 'reference') - end)
+        there = away.max(axis=1, initial=0.0) <= AT_END
         states = [states[row] for row in np.flatnonzero(there)[-1:]]
-    away = np.abs(stack('error'))
+    away = np.abs(jtc.stack_states(states, joints, 'error'))
     beyond = (away > tolerance).any(axis=1)
     if not beyond.any():
         text = 'no state that arrived here is beyond a tolerance'
@@ -397,11 +385,6 @@ def check_states(
     )
     if missing := [joint for joint in robot.joints if joint not in state.name]:
         raise RobotStateError(f'the joint states lack {", ".join(missing)}: broadcast every joint')
-    if len(state.position) != len(state.name):
-        raise RobotStateError(
-            'the joint states have no position: give the joint_state_broadcaster the position '
-            'interfaces'
-        )
     inactive = f"nothing on '{controller_states.topic}': activate the controller"
     message = controller_states.wait_for_latest(settings.timeout, inactive)
     measured = stack_joint_states([state], robot.joints)

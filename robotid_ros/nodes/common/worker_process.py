@@ -1,6 +1,7 @@
 """Long computations in a process of their own: the node stays responsive and can stop them."""
 
 from collections.abc import Callable
+from concurrent.futures import Future
 import contextlib
 from functools import partial
 import multiprocessing
@@ -80,6 +81,28 @@ def run_in_process(
         process.terminate()
         process.join(KILL_TIMEOUT)
         process.kill()
+
+
+def start_in_process(
+    function: Callable[..., Any], *arguments: Any, stop: threading.Event, time_limit: float
+) -> Future[Any]:
+    """Begin `run_in_process` beside a robot that moves, at low priority; return its future."""
+    future = Future[Any]()
+
+    def work() -> None:
+        job = _call_gently, function, *arguments
+        try:
+            future.set_result(run_in_process(*job, stop=stop, time_limit=time_limit))
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=work, daemon=True).start()
+    return future
+
+
+def _call_gently(function: Callable[..., Any], *arguments: Any) -> Any:
+    os.nice(LOW_PRIORITY)
+    return function(*arguments)
 
 
 def _child_main(

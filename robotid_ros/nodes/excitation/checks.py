@@ -80,8 +80,7 @@ class ReferenceWatch:
     def check(self, states: Sequence[Any], clock: MotionClock, now: float) -> None:
         """Compare the newest of the states that the clock has taken in, at a time [s]."""
         # At another speed than the planned one the time within the motion is not exact.
-        known = clock.start is not None and clock.exact and not clock.speed_scaling
-        if not states or not known or now < self._compared + PERIOD:
+        if not states or not clock.as_planned or now < self._compared + PERIOD:
             return
         self._compared = now
         reference = jtc.reference_positions(states[-1], self._points.joints)

@@ -115,8 +115,7 @@ class Excitation(WorkerNode):
         except Exception as error:
             state, text = State.FAILED, one_line(error)
             if isinstance(error, SilentRobotError):
-                why = self._controller.hardware.failed(error.joints)
-                text = f'{text} ({why})' if why else text
+                text = f'{text} ({self._controller.hardware.explain_end(error.joints)})'
             if not isinstance(error, RobotIdError):
                 raise
         finally:

@@ -48,7 +48,7 @@ class MotionClock:
         self._first_ns = self._latest_ns = self._stamp_ns = 0
         # Own time of the controller since the first state, now and at the start [ns].
         self._own_ns = self._own_begin_ns = 0
-        self._factor = self._lowest = self._highest = 1.0
+        self._factor = self.lowest = self.highest = 1.0  # shares of the designed speed
         self._end: int | None = None
         # When it began [ns], None before that shows; whether stamps told the time without a step.
         self.start: int | None = None
@@ -71,14 +71,9 @@ class MotionClock:
         return self._end or self._latest_ns + round(left / max(self._factor, MIN_SPEED))
 
     @property
-    def speed_scaling(self) -> dict[str, float]:
-        """Mean, lowest and highest share of the designed speed; nothing while all are 1."""
-        low, high = self._lowest, self._highest
-        if low == high == 1.0:
-            return {}
-        # Stamps are rounded: no mean is beyond what it is the mean of.
-        mean = self._duration_ns / max(self.end - self.known_start, 1)
-        return {'speed': min(max(mean, low), high), 'speed_min': low, 'speed_max': high}
+    def as_planned(self) -> bool:
+        """Whether it has begun, at the designed speed, by stamps that tell the time."""
+        return self.start is not None and self.exact and self.lowest == self.highest == 1.0
 
     def update(self, messages: Sequence[Any]) -> None:
         """Take in new states; `RobotStateError`: no reference, or a motion that does not end."""
@@ -110,7 +105,7 @@ class MotionClock:
         self._stamp_ns, self._factor = stamp, factor
         if self.start is None or self._end is not None:
             return
-        self._lowest, self._highest = min(self._lowest, factor), max(self._highest, factor)
+        self.lowest, self.highest = min(self.lowest, factor), max(self.highest, factor)
         if self._own_ns - self._own_begin_ns >= self._duration_ns:
             self._end = self.end
 
@@ -124,27 +119,22 @@ class MotionClock:
         if begin < 0:
             since = begin / max(self._factor, MIN_SPEED)
         self._own_begin_ns, self.start = begin, self._first_ns + round(since)
-        self._lowest = self._highest = self._factor
+        self.lowest = self.highest = self._factor
 
 
 def course_of(clocks: Sequence[MotionClock]) -> dict[str, float]:
-    """Return `speed` of all motions of a phase, none while it is 1; `rests` of several [s]."""
-    course = dict(clocks[0].speed_scaling)
-    if len(clocks) == 1:
-        return course
-    if any(clock.speed_scaling for clock in clocks):
-        durations = np.array([clock.duration for clock in clocks])
-        mean, low, high = np.array(
-            [
-                [c.speed_scaling.get(f'speed{of}', 1.0) for c in clocks]
-                for of in ('', '_min', '_max')
-            ]
-        )
-        mean, low, high = durations.sum() / (durations / mean).sum(), low.min(), high.max()
-        values = min(max(mean, low), high), low, high
-        course = dict(zip(('speed', 'speed_min', 'speed_max'), map(float, values), strict=True))
-    rests = sum(after.known_start - clock.end for clock, after in pairwise(clocks))
-    return {**course, 'rests': round(max(rests, 0) * 1e-9, 6)}
+    """Return the speed of the motions of a phase, none while it is 1; `rests` of several [s]."""
+    low, high = min(c.lowest for c in clocks), max(c.highest for c in clocks)
+    course = dict[str, float]()
+    if not low == high == 1.0:
+        seconds = sum(max(c.end - c.known_start, 1) for c in clocks) * 1e-9
+        # Stamps are rounded: no mean is beyond what it is the mean of.
+        mean = min(max(sum(c.duration for c in clocks) / seconds, low), high)
+        course = {'speed': mean, 'speed_min': low, 'speed_max': high}
+    if len(clocks) > 1:
+        rests = sum(after.known_start - clock.end for clock, after in pairwise(clocks))
+        course['rests'] = round(max(rests, 0) * 1e-9, 6)
+    return course
 
 
 def estimate_start(points: Waypoints, stamp: NDArray[np.int64], reference: Array) -> int | None:

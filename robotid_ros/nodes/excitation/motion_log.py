@@ -1,7 +1,7 @@
 """What was said during a motion, and what a model makes of it: seconds for another process."""
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,18 +16,14 @@ from ...core.verification.feed_forward import REST, with_feed_forward
 from ...core.verification.gains import GainProposal, loop_delay, propose_gains, smallest_step
 from ...core.verification.tracking import Tracking
 from ...exceptions import RobotStateError
-from ...files.bags.joint_states import controller_fields
-from ...files.bags.mcap_reader import Messages
-from ...files.bags.messages import CONTROLLER_STATE, Decoder, installed_types
 from ...files.formats.joint_table import JointTable
 from ...files.verification import EffortRow
+from ..common import controller as jtc
 from ..common.batched_subscription import decode
 from ..common.controller import ControllerDescription
-from ..common.messages import stack_joint_states
+from ..common.messages import stack_joint_states, stamps_to_nanoseconds
 from ..common.verified_model import VerifiedModel
 
-# Of a controller's states.
-STATE_FIELDS = (('error.positions',), ('feedback.positions',), ('output.effort',))
 LEAST_STATES = 50  # of a motion: lost ones are no reason to doubt a root mean square
 
 
@@ -79,17 +75,11 @@ class MotionLog:
     @cached_property
     def _states(self) -> tuple[NDArray[np.int64], Array, Array, Array]:
         """Stamps, tracking errors, positions and commanded efforts of states with errors."""
-        decoder = Decoder(installed_types(CONTROLLER_STATE), CONTROLLER_STATE)
-        messages = Messages.of([0] * len(self.states), self.states)
-        groups = (
-            (decoder.layouts[k], payloads, messages.received[rows], rows)
-            for k, payloads, rows in decoder.groups(messages)
-        )
-        found = controller_fields(groups, self.joints, STATE_FIELDS)
-        if found is None:
-            none = np.empty((0, len(self.joints)))
-            return np.empty(0, np.int64), none, none, none
-        stamp, (error, position, effort) = found
+        messages = (decode(data, jtc.STATE_TYPE) for data in self.states)
+        found = [m for m in messages if m and jtc.is_well_formed_state(m, self.joints)]
+        stamp, stack = stamps_to_nanoseconds(found), partial(jtc.stack_states, found, self.joints)
+        error, position = stack('error'), stack('feedback')
+        effort = stack('output', 'effort')
         rows = np.isfinite(error).all(axis=1)
         return stamp[rows], error[rows], position[rows], effort[rows]
 

@@ -18,7 +18,6 @@ from ...core.model.robot import Robot
 from ...exceptions import ConfigurationError, ControllerError, RobotStateError, shortened
 from ...node_settings import ExcitationNodeSettings
 from ..common.controller import check_controller, ControllerDescription, unbearable_gains
-from ..common.guardian import START_TIMEOUT
 from ..common.messages import State
 from ..common.processes import prefer_threads
 from ..common.watchdog import AT_END
@@ -49,8 +48,7 @@ class Session(Supervisor):
         prefer_threads(True)
         try:
             self.check_robot()
-            timeout = max(context.settings.timeout, START_TIMEOUT)
-            self.guardian.wait_ready(timeout, self.check_request)
+            self.guardian.wait_ready(context.settings.timeout, self.check_request)
         except BaseException:
             self.close()
             raise
@@ -177,17 +175,10 @@ class Session(Supervisor):
             self.wait_at_rest()
             return
         self._approach(phase, start, goal, speed)
-        # Where another one is held, as after a restart, what follows would begin with a step.
+        # A controller that was restarted, or holds what it measured, would begin with a step.
         _, held = self.wait_for_reference()
-        away = np.abs(held - goal)
-        if away.max() <= MAX_STEP:
-            return
-        joint = self.context.robot.joints[int(np.argmax(away))]
-        self.context.node.get_logger().warning(
-            f'the controller holds {joint} {away.max():.4g} away from where the motion begins, as '
-            'if it had been restarted: moving there again'
-        )
-        self._approach(phase, held, goal, speed)
+        if np.abs(held - goal).max() > MAX_STEP:
+            self._approach(phase, held, goal, speed)
 
     def _approach(self, phase: GoalPhase, start: Array, goal: Array, speed: float) -> None:
         robot, settings = self.context.robot, self.context.settings

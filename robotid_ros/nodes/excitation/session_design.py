@@ -1,13 +1,13 @@
 """The design of a session, read or made in a process of its own; published, and saved."""
 
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
 import dataclasses
-import os
 from pathlib import Path
 import threading
 import time
-from typing import Any
+from typing import Any, cast
 
 from rclpy.impl.rcutils_logger import RcutilsLogger
 from std_msgs.msg import String
@@ -19,7 +19,7 @@ from ...core.excitation.trajectory import Trajectory, waypoints
 from ...core.findings import render
 from ...core.model import build_robot, Robot, RobotSettings
 from ...core.setup.joint_choice import place_locked_joints
-from ...exceptions import ControllerError, RobotIdError, TrajectoryError
+from ...exceptions import ControllerError, TrajectoryError
 from ...files.atomic import expect_writable
 from ...files.configuration import Configuration
 from ...files.report.page import page_beside, save_page
@@ -27,8 +27,8 @@ from ...files.trajectory_file import dump_design, read_design, save_design
 from ...node_settings import ExcitationNodeSettings
 from ..common.joint_states import read_positions
 from ..common.messages import log_findings, one_line, State, trajectory_message
-from ..common.runtime import LATCHED, start_thread, WorkerNode
-from ..common.worker_process import LOW_PRIORITY, run_in_process
+from ..common.runtime import LATCHED, WorkerNode
+from ..common.worker_process import run_in_process, start_in_process
 from .supervisor import PublishState
 
 # Most of a recording [bytes/s]: seven joints at 1 kHz; a session besides its excitation [s].
@@ -102,30 +102,23 @@ class SessionDesign:
 
     def begin_next(self, present: Trajectory, known: str) -> Callable[[], Trajectory | None]:
         """Begin to design the next motion in a process; return what gives it, once checked."""
-        log, found, begin = self._node.get_logger(), list[Trajectory](), time.monotonic()
-        job = self.urdf, self.placed, self._settings, present, known
-
-        def work() -> None:
-            end, limit = (begin + share * present.period for share in (NEXT_SEARCH, NEXT_LIMIT))
-            try:
-                motion = run_in_process(
-                    *(_design_next, *job, end),
-                    stop=self._stop,
-                    time_limit=limit - time.monotonic(),
-                )
-            except RobotIdError as error:
-                log.info(f'no other motion: {one_line(error)}')
-                return
-            if motion is not None:
-                found.append(motion)
+        end = time.monotonic() + NEXT_SEARCH * present.period
+        job = start_in_process(
+            *(_design_next, self.urdf, self.placed, self._settings, present, known, end),
+            stop=self._stop,
+            time_limit=NEXT_LIMIT * present.period,
+        )
 
         def collect() -> Trajectory | None:
-            if not found:
+            if not job.done():
                 return None
-            self._publish_reference(found[0])
-            return found[0]
+            if error := job.exception():
+                self._node.get_logger().info(f'no other motion: {one_line(error)}')
+            elif motion := job.result():
+                self._publish_reference(motion)
+                return cast('Trajectory', motion)
+            return None
 
-        start_thread(work)
         return collect
 
     def values(self) -> dict[str, Any]:
@@ -182,10 +175,9 @@ def _design_next(
     known: str,
     end: float,
 ) -> Trajectory | None:
-    """Design the next motion with what the robot and its guards leave of the machine; check it."""
+    """Design the next motion, and check it."""
     from ...files.results import read_known
 
-    os.nice(LOW_PRIORITY)
     robot = build_robot(urdf, placed)
     told, identified = read_known(known, robot)
     motion = next_motion(identified, settings, told, present, end)
@@ -201,21 +193,17 @@ def write_page(
     page = page_beside(file)
     if page.exists():
         return
+    never, job = threading.Event(), (_draw_page, page, plan, urdf, configuration)
 
-    def wait() -> None:
-        never, job = threading.Event(), (_draw_page, page, plan, urdf, configuration)
-        try:
-            run_in_process(*job, stop=never, time_limit=PAGE_LIMIT)
-        except RobotIdError as error:
+    def tell(done: Future[None]) -> None:
+        if error := done.exception():
             log.warning(f'the design has no page: {one_line(error)}')
         else:
             log.info(f"the arm along its motion: '{page}'")
 
-    start_thread(wait)
+    start_in_process(*job, stop=never, time_limit=PAGE_LIMIT).add_done_callback(tell)
 
 
 def _draw_page(page: Path, plan: Design, urdf: str, configuration: Configuration) -> None:
-    """Draw with what the robot and its guards leave of the machine."""
-    os.nice(LOW_PRIORITY)
     robot = build_robot(urdf, configuration.robot)
     save_page('design', page, plan, robot, configuration, overwrite=False)

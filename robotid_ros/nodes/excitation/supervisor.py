@@ -30,7 +30,7 @@ from ...node_settings import ExcitationNodeSettings
 from ..common import controller as jtc
 from ..common.batched_subscription import BatchedSubscription, NEWEST
 from ..common.controller import END_VIOLATED, TrajectoryClient, TrajectoryGoal
-from ..common.guardian import Guardian
+from ..common.guardian import start_guardian
 from ..common.messages import is_well_formed, stack_joint_states, stamps_to_nanoseconds, State
 from ..common.waiting import result_of, wait_until
 from ..common.watchdog import (
@@ -113,22 +113,20 @@ class Supervisor:
         self.holds_itself = False
         self.braking_hardware: Sequence[str] = ()  # which is deactivated then, too
         self._goals: deque[uuid.UUID] = deque(maxlen=2)  # the newest, and the one before
-        controller = context.controller.name
-        names = (f'{controller}/{name}' for name in (jtc.CANCEL, jtc.SET_PARAMETERS))
-        cancel, set_parameters = map(node.resolve_service_name, names)
+        name = context.controller.name
         with ExitStack() as ends:
             hold = ends.enter_context
-            self.others = hold(closing(checks.OtherClients(node, controller)))
-            self.gains = hold(closing(checks.GainWatch(node, controller)))
+            self.others = hold(closing(checks.OtherClients(node, name)))
+            self.gains = hold(closing(checks.GainWatch(node, name)))
             self.recorder: checks.RecorderWatch | None = None
             if self._settings.require_recorder:
                 self.recorder = hold(closing(checks.RecorderWatch(node, context.session)))
             joint_states = BatchedSubscription(node, JointState, 'joint_states', depth=DEPTH)
             self._joint_states = hold(closing(joint_states))
-            states = jtc.subscribe_states(node, controller, depth=DEPTH, kept=KEPT_STATES)
+            states = jtc.subscribe_states(node, name, depth=DEPTH, kept=KEPT_STATES)
             self._states = hold(closing(states))
             # The last to begin is the first to end, and cancels what runs.
-            guardian = Guardian(cancel, set_parameters, node.context.get_domain_id())
+            guardian = start_guardian(node, 'excitation', name, f'{name}/{jtc.CANCEL}')
             self.guardian = hold(closing(guardian))
             self._ends = ends.pop_all()
 
@@ -238,7 +236,7 @@ class Supervisor:
         now, joints = time.monotonic(), self._joints
         joint_states, malformed = self._joint_states.take_newest(is_well_formed)
         table = stack_joint_states(joint_states, joints)
-        self._watchdog.check_joint_states(table, now, malformed)
+        self._watchdog.check_joint_states(table, now)
         self._watchdog.check_locked(joint_states)
         states, malformed_too = self._states.take_newest(
             lambda message: jtc.is_well_formed_state(message, joints), NEWEST if every_state else 1
@@ -275,26 +273,22 @@ class Supervisor:
     def publish_standing(self, state: State, progress: float, since: int | None = None) -> None:
         """Say that the robot stands since a stamp [ns], by default since its last motion."""
         self._latest_stamp = self._latest_stamp if since is None else since
-        self._publish_progress(state, 'standing still', self._latest_stamp, progress, 1)
+        values = {'cycle': 1, 'cycles': 1, 'progress': progress, 'start': self._latest_stamp}
+        self.context.publish_state(state, 'standing still', values)
 
     def publish_motion(self, phase: GoalPhase, clock: MotionClock, elapsed: float) -> None:
         """Say how far a phase is, `elapsed` [s] of its last goal."""
-        clocks = [*phase.before, clock]
+        clocks, periods, message = [*phase.before, clock], phase.periods, phase.what
         done = sum(each.duration for each in phase.before) + elapsed
-        progress, values = done / (phase.duration or clock.duration), course_of(clocks)
-        start = clocks[0].known_start
-        self._publish_progress(phase.state, phase.what, start, progress, phase.periods, **values)
-
-    def _publish_progress(
-        self, state: State, what: str, start: int, progress: float, periods: int, **course: float
-    ) -> None:
-        progress = min(max(progress, 0.0), 1.0)
+        progress = min(max(done / (phase.duration or clock.duration), 0.0), 1.0)
         cycle = min(int(progress * periods) + 1, periods)
-        message = f'{what}: cycle {cycle} of {periods}' if periods > 1 else what
-        if 'speed' in course:
-            message += f', at {course["speed"]:.0%} of the planned speed'
         values = {'cycle': cycle, 'cycles': periods, 'progress': round(progress, 4)}
-        self.context.publish_state(state, message, {**values, **course, 'start': start})
+        values |= {**course_of(clocks), 'start': clocks[0].known_start}
+        if periods > 1:
+            message += f': cycle {cycle} of {periods}'
+        if 'speed' in values:
+            message += f', at {values["speed"]:.0%} of the planned speed'
+        self.context.publish_state(phase.state, message, values)
 
     def _check_same_controller(self) -> None:
         """Check that it was not unloaded meanwhile, after which nobody tells of its goals."""
@@ -360,10 +354,10 @@ class Supervisor:
                 self._check_same_controller()
                 raise
             if left and clock.start is not None and clock.elapsed >= left[0].due:
-                if clock.speed_scaling or not clock.exact:
+                if not clock.as_planned:
                     raise RobotStateError(
-                        'the controller runs the motion at another speed, or its clock was set: a '
-                        'motion in pieces needs both as they were, set excitation.horizon to 0'
+                        'the controller runs a motion in pieces at another speed, or its clock '
+                        'was set: set excitation.horizon to 0'
                     )
                 stamp = clock.start + round(left[0].begin * 1e9)
                 goal = self._send(left.pop(0).points, stamp, look)
@@ -391,14 +385,11 @@ class Supervisor:
 
     def _outcome(self, answers: Sequence[Any]) -> str:
         """Say whether the controller and what drives its joints were deactivated."""
-        named = f"'{self.context.controller.name}'", *self.braking_hardware
-        said, was, it = ' and '.join(named), 'was', 'it'
-        if len(named) > 1:
-            was, it = 'were', 'them'
+        named = ' and '.join((f"'{self.context.controller.name}'", *self.braking_hardware))
         with suppress(ControllerError):
             if all([result_of(each, CANCEL_TIMEOUT, jtc.SWITCH).ok for each in answers]):
-                return f'{said} {was} deactivated: activate {it} again'
-        return f'cancelled, but {said} {was} not deactivated: deactivate {it} by hand'
+                return f'{named} deactivated: activate again'
+        return f'cancelled, but {named} not deactivated: deactivate by hand'
 
     def _has_finished(self, goal: TrajectoryGoal, points: Waypoints) -> bool:
         """Whether the goal has ended well; where not, who ended it comes before how."""

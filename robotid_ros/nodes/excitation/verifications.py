@@ -1,13 +1,13 @@
 """Verifies on the robot what was identified; what came of it is on a topic and in files."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import closing, contextmanager, suppress
 import dataclasses
 from datetime import datetime, timezone
-import os
 from pathlib import Path
-from typing import Any, NamedTuple
+import threading
+from typing import Any
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -16,7 +16,7 @@ import numpy as np
 from ...core.arrays import Array
 from ...core.excitation.trajectory import Trajectory, Waypoints, waypoints
 from ...core.verification.feed_forward import check_feed_forward, REST, with_rests
-from ...core.verification.gains import GainProposal, NAMES
+from ...core.verification.gains import NAMES
 from ...core.verification.tracking import (
     evaluate_postures,
     static_postures,
@@ -31,16 +31,16 @@ from ...exceptions import (
     TrajectoryError,
 )
 from ...files import verification as record
-from ...files.atomic import is_below
 from ...files.configuration import Configuration
 from ..common.controller import ControllerClient
 from ..common.gains import gain_parameters, proposal_sentence
 from ..common.guardian import Guardian
 from ..common.messages import State, status, status_array, values_of
 from ..common.runtime import ConfiguredNode, LATCHED
-from ..common.verified_model import load_model, VerifiedModel
-from ..common.worker_process import LOW_PRIORITY, run_in_process
+from ..common.verified_model import expect_own, load_model, VerifiedModel
+from ..common.worker_process import start_in_process
 from . import motion_log
+from .motion_clock import course_of
 from .session import Session
 from .supervisor import GoalPhase, SessionContext
 
@@ -63,25 +63,19 @@ class Verifications:
 
     def __init__(self, node: ConfiguredNode):
         self._node, self._newest_results = node, ''
-        self._present: PresentRun | None = None
         self._publisher = node.create_publisher(DiagnosticArray, '~/verification', LATCHED)
         node.create_subscription(DiagnosticStatus, 'identification/state', self._on_state, LATCHED)
 
     def run(self, kind: str, context: SessionContext, motion: Trajectory) -> str:
         """Verify on a motion, as one of `KINDS`; return a sentence. The robot rests afterwards."""
         configuration = self._node.configuration
-        identification, recorded = configuration.identification, configuration.recorder.folder
-        folders = (recorded, *identification.folders, identification.output_dir)
-        configured = configuration.excitation.verification.results
-        folder = find_results(configured, self._newest_results, folders)
+        folder = find_results(configuration, self._newest_results)
         model = load_model(folder, context.urdf, context.robot_settings)
         found = record.read_verification(model.folder / record.VERIFICATION)
         if found is None or found.results != model.results.created:
             found = record.Verification(model.results.created)
-        given = context, model, motion, configuration, self._present
-        with closing(VerificationSession(*given)) as session:
+        with closing(VerificationSession(context, model, motion, configuration)) as session:
             found, sentence = KINDS[kind](session, found)
-            self._present = session.present
             found = dataclasses.replace(
                 found,
                 created=datetime.now(timezone.utc).isoformat(timespec='seconds'),
@@ -104,14 +98,6 @@ class Verifications:
             self._newest_results = values.get('folder', '')
 
 
-class PresentRun(NamedTuple):
-    """A motion as it was run, and the controller's parameters meanwhile."""
-
-    motion: str  # its hash
-    values: str  # of the parameters
-    log: motion_log.MotionLog
-
-
 class VerificationSession(Session):
     """Moves a robot as it is or as identified; each `verify_…` adds to what is verified."""
 
@@ -121,19 +107,18 @@ class VerificationSession(Session):
         model: VerifiedModel,
         motion: Trajectory,
         configuration: Configuration,
-        present: PresentRun | None = None,
     ):
-        self.present = present  # what was run last with the gains in place
         self._model, self._motion = model, motion
         self._identification = configuration.identification
         self._verification = configuration.excitation.verification
         self._points = with_rests(waypoints(motion, context.settings.rate))
+        self._closed = threading.Event()
         super().__init__(context)
 
     def verify_motion(self, found: record.Verification) -> tuple[record.Verification, str]:
         """Run the motion without and with feed-forward, where the controller takes it."""
         self.check_motion(self._points)
-        log = self._run_present('running the motion as it is')
+        log = self._run_logged('running the motion as it is', self._points)
         of = log, self.description.rate, self._points, self._model, self._identification
         before, efforts, points = self.in_worker(motion_log.read_present_run, *of)
         found = dataclasses.replace(found, efforts=efforts, tracking=(), reason='')
@@ -172,19 +157,10 @@ class VerificationSession(Session):
         for points in (self._points, growing):
             self.check_motion(points)
         what = 'running the motion with the present gains'
-        known = self.present
-        if known is None or known[:2] != (self._motion.hash, repr(description.values)):
-            log, what = self._run_present(what), f'{what} again'
-        else:
-            log = known.log
-        of = log, description, self._points, model, wanted
-        # It moves while gains are looked for. Where the motion fails, nobody waits for them.
-        pool = ThreadPoolExecutor(1)
-        looking = pool.submit(self.in_worker, _propose_beside_motion, *of)
-        pool.shutdown(wait=False)
-        before = self._track(what, self._points)
-        self.wait_at_rest(WORKER_TIME, looking.done)
-        first, proposal = looking.result()
+        of = self._run_logged(what, self._points), description, self._points, model, wanted
+        looking = self._start_worker(motion_log.propose_after_run, *of)
+        before = self._track(f'{what} again', self._points)  # while gains are looked for
+        first, proposal = self._result_of(looking)
         old, new = (
             {joint: {name: getattr(g, name) for name in NAMES} for joint, g in gains.items()}
             for gains in (proposal.old, proposal.new)
@@ -233,9 +209,21 @@ class VerificationSession(Session):
         )
         return dataclasses.replace(found, static=rows, postures=len(rests)), sentence
 
+    def close(self) -> None:
+        """Let go of everything, what is computed too."""
+        self._closed.set()
+        super().close()
+
     def in_worker(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a function in a process of its own, which ends when a stop is requested."""
-        return run_in_process(function, *arguments, stop=self.context.stop, time_limit=WORKER_TIME)
+        """Call a function in a process of its own, while the robot is watched at rest."""
+        return self._result_of(self._start_worker(function, *arguments))
+
+    def _start_worker(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        return start_in_process(function, *arguments, stop=self._closed, time_limit=WORKER_TIME)
+
+    def _result_of(self, job: Future[Any]) -> Any:
+        self.wait_at_rest(WORKER_TIME, job.done)
+        return job.result()
 
     def _write_gains(self, name: str, gains: PlainGains, comment: str) -> Path:
         """Write gains beside the results, as a file for the controller."""
@@ -274,12 +262,6 @@ class VerificationSession(Session):
     def _track(self, what: str, points: Waypoints) -> Tracking:
         return self._run_logged(what, points).tracking()
 
-    def _run_present(self, what: str) -> motion_log.MotionLog:
-        """Run the motion with the gains in place, and remember it."""
-        log = self._run_logged(what, self._points)
-        self.present = PresentRun(self._motion.hash, repr(self.description.values), log)
-        return log
-
     def _run_logged(self, what: str, points: Waypoints) -> motion_log.MotionLog:
         """Run the motion between its rests, of which the last has brought the robot to rest."""
         self.check_robot()
@@ -287,15 +269,9 @@ class VerificationSession(Session):
         self.keep_messages()
         clock = self.run(points, GoalPhase(State.VERIFYING, what))
         self.publish_standing(State.VERIFYING, 1.0)
-        rest = round(REST * 1e9 / clock.speed_scaling.get('speed', 1.0))
+        rest = round(REST * 1e9 / course_of([clock]).get('speed', 1.0))
         start, stop = clock.known_start + rest, clock.end - rest
         return motion_log.MotionLog(self.context.robot.joints, *self.kept_messages, start, stop)
-
-
-def _propose_beside_motion(*run: Any) -> tuple[Tracking, GainProposal]:
-    """Propose gains with what the robot and its guards leave of the machine."""
-    os.nice(LOW_PRIORITY)
-    return motion_log.propose_after_run(*run)
 
 
 def grown(points: Waypoints, share: float) -> Waypoints:
@@ -379,9 +355,9 @@ def renew_report(folder: Path) -> None:
     save_page('identification', folder / REPORT, read_results(folder), folder)
 
 
-def find_results(configured: str, told: str, folders: Sequence[str]) -> Path:
-    """Find results: `configured`, or `told`, perhaps by anybody, and so below one of `folders`."""
-    if configured:
+def find_results(configuration: Configuration, told: str) -> Path:
+    """Find results: those of the configuration, or which `identification` was heard to write."""
+    if configured := configuration.excitation.verification.results:
         path = Path(configured).expanduser()
         return path.parent if path.is_file() else path
     if not told:
@@ -389,14 +365,7 @@ def find_results(configured: str, told: str, folders: Sequence[str]) -> Path:
             'nothing is identified yet: run a session, or name results in '
             'excitation.verification.results'
         )
-    path = Path(told).resolve()
-    if not is_below(path, filter(None, folders)):
-        raise ControllerError(
-            "the identification's results are in none of recorder.folder, identification.folders "
-            'and identification.output_dir of this node: name them in '
-            'excitation.verification.results'
-        )
-    return path
+    return expect_own(told, configuration)
 
 
 def verification_message(found: record.Verification, stamp: Time) -> DiagnosticArray:

@@ -37,7 +37,7 @@ from ..common import controller as jtc, runtime
 from ..common.batched_subscription import NEWEST
 from ..common.guardian import Guardian
 from ..common.messages import one_line, status, status_array, to_nanoseconds, trajectory_message
-from ..common.model_node import ModelNode, RETRY_PERIOD
+from ..common.model_node import ModelNode
 from ..common.processes import prefer_threads
 from ..common.runtime import in_thread, LATCHED, STEADY
 from ..common.waiting import run_in_executor, Silence, wait_until
@@ -198,7 +198,7 @@ class FeedForward(ModelNode):
         self._states = jtc.subscribe_states(self, self._controller)
         self.create_subscription(GoalStatusArray, goals, self._on_goals, LATCHED)
         self.create_timer(WATCH_PERIOD, self._watch, clock=STEADY)
-        self.start_worker(self._prepare)
+        self.start_worker(self._retry, self._prepare)
 
     def close(self) -> None:
         """Let the guardian cancel what still runs."""
@@ -484,7 +484,7 @@ class FeedForward(ModelNode):
             self._cancel_all(one_line(error))
             guardian.close()
             self._guardian = None
-            self.start_worker(self._renew_guardian)
+            self.start_worker(self._retry, self._renew_guardian)
 
     def _take_states(self, count: int) -> list[Any]:
         """Take the newest states of the controller, at most so many, and keep the last one."""
@@ -514,15 +514,10 @@ class FeedForward(ModelNode):
             self._held_effort = None
         self._others = others
 
-    def _renew_guardian(self) -> None:
-        while self._guardian is None and not self._stop.wait(RETRY_PERIOD):
-            try:
-                self._guardian = self._new_guardian(self._stopping)
-            except RobotIdError as error:
-                self.publish_state('failed', one_line(error))
-            else:
-                self._guard(self._latest)
-                self.publish_state('ready', self._ready)
+    def _renew_guardian(self) -> str:
+        self._guardian = self._new_guardian(self._stopping)
+        self._guard(self._latest)
+        return self._ready
 
     def _publish_tracking(self, running: Running) -> None:
         """Tell the tracking error of a goal that has ended, joint by joint."""

@@ -105,7 +105,7 @@ class GravityCompensation(ModelNode):
         self._ending = threading.Event()
         self._listed: Future | None = None
         self._listed_at = -np.inf
-        self.start_worker(self._prepare)
+        self.start_worker(self._retry, self._prepare)
 
     def _read_payload(self, changed: dict[str, Any] | None = None) -> Array:
         if self._guiding and any('.payload.' in name for name in changed or ()):

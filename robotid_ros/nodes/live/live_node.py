@@ -26,8 +26,7 @@ from trajectory_msgs.msg import JointTrajectory
 from ...core.arrays import expand_per_joint
 from ...core.findings import Severity
 from ...core.model import build_robot, Robot
-from ...exceptions import FileError, RobotIdError
-from ...files.atomic import is_below
+from ...exceptions import RobotIdError
 from ...files.report.page import plotting_library
 from ...files.results import read_results
 from ...node_settings import LiveSettings
@@ -36,6 +35,7 @@ from ..common.batched_subscription import BatchedSubscription
 from ..common.controller import by_joint, is_well_formed_state, subscribe_states
 from ..common.messages import MOVING, one_line, stack_joint_states, State, values_of
 from ..common.runtime import ConfiguredNode, LATCHED, LATCHED_HISTORY, STEADY
+from ..common.verified_model import expect_own
 
 # How often joint states are taken [s], what is kept of them, and of messages and sessions.
 POLL_PERIOD, ROWS, MESSAGES, SESSIONS = 0.1, 600, 50, 50
@@ -137,24 +137,14 @@ class Live(ConfiguredNode):
         from ...core.findings import render
 
         try:
-            self._expect_own(folder)
-            worst = [f for f in read_results(folder).findings if f.severity > Severity.INFO]
+            found = read_results(expect_own(folder, self.configuration)).findings
         except RobotIdError as error:
             self.get_logger().warning(f'findings are not shown: {one_line(error)}')
             return
         with self._lock:
-            for found in reversed(worst):
-                self._messages.appendleft((time.time(), found.severity.word, render(found)))
-
-    def _expect_own(self, folder: str) -> None:
-        """Check that a folder, which anybody may have named, is one of this configuration's."""
-        recorded, settings = self.configuration.recorder.folder, self.configuration.identification
-        known = (recorded, *settings.folders, settings.output_dir)
-        if not is_below(Path(folder).resolve(), filter(None, known)):
-            raise FileError(
-                f"'{folder}' is in none of recorder.folder, identification.folders and "
-                'identification.output_dir of this node: set them as in the node identification'
-            )
+            for each in reversed(found):
+                if each.severity > Severity.INFO:
+                    self._messages.appendleft((time.time(), each.severity.word, render(each)))
 
     def _on_progress(self, message: DiagnosticStatus) -> None:
         found = {k.partition('sigma.')[2]: v for k, v in values_of(message).items()}

@@ -123,7 +123,7 @@ def test_no_motion_starts_from_an_unknown_reference(message: SimpleNamespace):
         (('effort',), ''),
         (('position',), 'takes no efforts'),
         (('velocity',), 'takes no efforts'),
-        (('position', 'effort'), 'not known here'),
+        (('position', 'effort'), 'takes no efforts'),
     ],
 )
 def test_efforts_are_for_controllers_that_command_them_alone(commands, says: str):

@@ -92,13 +92,6 @@ def test_sound_hardware_was_not_the_reason(client: MagicMock):
     assert explanation(client, arm='active') == 'its hardware is active'
 
 
-def test_a_silent_robot_is_explained_by_failed_hardware_alone(client: MagicMock):
-    found = asked(client, arm='unconfigured', gripper='active').failed(['joint_1'])
-    assert found == 'its hardware failed: arm is unconfigured'
-    assert asked(client, arm='active').failed(['joint_1']) == ''
-    assert asked(client).failed(['joint_1']) is None
-
-
 def test_without_an_answer_the_sentence_says_who_knows(client: MagicMock):
     assert 'list_hardware_components' in explanation(client)
     client.service_is_ready.return_value = False

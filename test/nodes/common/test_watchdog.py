@@ -51,14 +51,14 @@ def joint_state(
     )
 
 
-def look(dog, *messages, now=0.0, malformed=0):
-    dog.check_joint_states(stack_joint_states(messages, JOINTS), now, malformed)
+def look(dog, *messages, now=0.0):
+    dog.check_joint_states(stack_joint_states(messages, JOINTS), now)
 
 
-def look_until(now, dog, *messages, since=0.0, **options):
+def look_until(now, dog, *messages, since=0.0):
     """Look every 10 ms, as the monitor does."""
     for k in range(round((now - since) * 100)):
-        look(dog, *messages, now=since + 0.01 * (k + 1), **options)
+        look(dog, *messages, now=since + 0.01 * (k + 1))
 
 
 def point(positions=(), velocities=(), effort=()):
@@ -147,16 +147,6 @@ def test_late_cycles_of_a_controller_are_named_and_a_few_lost_states_are_not():
     assert gap([]) == gap([0.0]) == gap(steps) == gap([0.05] * 9) == ''
     steps[60:63] = 0.15
     assert 'a gap of 0.15 s' in gap(steps)
-
-
-def test_malformed_states_are_named_when_no_other_comes():
-    dog = watchdog()
-    look(dog, joint_state(1.0), now=0.0)
-    look_until(0.2, dog, malformed=50)
-    look(dog, joint_state(1.2), now=0.21, malformed=50)
-    look_until(0.4, dog, since=0.21, malformed=50)
-    with pytest.raises(RobotStateError, match=r'only malformed joint states for 0\.26 s, 1350 of'):
-        look_until(0.5, dog, since=0.4, malformed=50)
 
 
 @pytest.mark.parametrize(

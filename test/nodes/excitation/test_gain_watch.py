@@ -35,7 +35,7 @@ def test_a_changed_gain_is_named_with_both_values(nodes: tuple[Node, Node, Node]
     node, controller, other = nodes
     watch = GainWatch(node, 'arm_controller')
     watch.expect({GAIN: 50.0, 'constraints.goal_time': 0.0})
-    wait_until(lambda: watch._events.connected, 'the events are heard')
+    wait_until(lambda: watch._events.publishers, 'the events are heard')
 
     def change(where: Node, name: str, value: float) -> None:
         where.set_parameters([Parameter(name, value=value)])

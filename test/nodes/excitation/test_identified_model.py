@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.exceptions import ControllerError, FileError
-from robotid_ros.files.configuration import load, read_urdf
+from robotid_ros.files.configuration import Configuration, from_mapping, load, read_urdf
 from robotid_ros.files.results import Entry, PARAMETERS, Results, URDF, write_results
 from robotid_ros.nodes.common.verified_model import load_model
 from robotid_ros.nodes.excitation.verifications import find_results
@@ -14,20 +14,26 @@ from robotid_ros.nodes.excitation.verifications import find_results
 CONFIG = Path(__file__).resolve().parents[3] / 'config' / 'scara.yaml'
 
 
+def configured(results: Path | str, folder: Path | str = '') -> Configuration:
+    verification = {'verification': {'results': str(results)}}
+    return from_mapping({'excitation': verification, 'recorder': {'folder': str(folder)}})
+
+
 def test_configured_results_come_first(tmp_path: Path):
-    assert find_results(str(tmp_path), 'elsewhere', ()) == tmp_path
+    assert find_results(configured(tmp_path), 'elsewhere') == tmp_path
     (tmp_path / PARAMETERS).touch()
-    assert find_results(str(tmp_path / PARAMETERS), '', ()) == tmp_path
+    assert find_results(configured(tmp_path / PARAMETERS), '') == tmp_path
 
 
 def test_results_of_strangers_are_left_alone(tmp_path: Path):
     own = tmp_path / 'recordings'
-    assert find_results('', str(own / 'arm_identified'), ['', str(own)]) == own / 'arm_identified'
+    given = configured('', own)
+    assert find_results(given, str(own / 'arm_identified')) == own / 'arm_identified'
     for told in (str(tmp_path / 'other'), str(own / '..' / 'other'), str(own)):
-        with pytest.raises(ControllerError, match=r'excitation\.verification\.results'):
-            find_results('', told, ['', str(own)])
+        with pytest.raises(FileError, match=r'in none of recorder\.folder'):
+            find_results(given, told)
     with pytest.raises(ControllerError, match='nothing is identified yet'):
-        find_results('', '', [str(own)])
+        find_results(given, '')
 
 
 def results(*joints: str) -> Results:

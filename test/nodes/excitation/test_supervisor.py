@@ -150,10 +150,10 @@ def test_two_publishers_of_the_same_states_are_named_once(
     assert (said + capfd.readouterr().err).count(text) == 1
 
 
-def test_nothing_but_garbage_is_said(monitor: Supervisor, driver: Driver):
+def test_nothing_but_garbage_is_silence(monitor: Supervisor, driver: Driver):
     monitor.begin()
     driver.garbage, driver.good = 1, False
-    with pytest.raises(RobotStateError, match='only malformed joint states'):
+    with pytest.raises(RobotStateError, match='joint states stopped'):
         wait_until(lambda: monitor.check() and False, 'that is said')
 
 
