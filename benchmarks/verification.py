@@ -24,8 +24,8 @@ from robotid_ros.core.verification.gains import propose_gains
 from robotid_ros.core.verification.tracking import Tracking, tracks_better
 from robotid_ros.files.configuration import Configuration
 from robotid_ros.files.trajectory_file import read_design
+from robotid_ros.files.verification import proposal_sentence
 from robotid_ros.nodes.common.controller import JTC
-from robotid_ros.nodes.common.gains import proposal_sentence
 from robotid_ros.simulation_settings import SimulationSettings
 
 # How many times smaller the error of each joint has to become; noise of the sensors is in it.

@@ -21,6 +21,11 @@ def frozen(array: npt.ArrayLike) -> Array:
     return result
 
 
+def any_effort(efforts: npt.ArrayLike) -> bool:
+    """Return whether efforts were measured: drivers without sensors give none, NaN or 0 alone."""
+    return bool(np.nan_to_num(efforts).any())
+
+
 def freeze_fields(instance: object, *fields: str) -> None:
     """Make arrays of a frozen dataclass read-only; those that are None stay so."""
     for field in fields:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Array, Indices, Mask
+from ..arrays import any_effort, Array, Indices, Mask
 from ..model import regressor, Robot
 
 # Steps are rounded to this, so that few transition matrices are made, and kept up to a number [s].
@@ -91,7 +91,7 @@ class FilteredStates:
         tau = effort * self._drive_gain
         dt = (stamp - self.stamp) * 1e-9
         anew = self._filter is None or abs(dt) > self._max_gap
-        reported = (self.effort_reported and not anew) or bool(np.nan_to_num(tau).any())
+        reported = (self.effort_reported and not anew) or any_effort(tau)
         sample = np.concatenate([position, tau])
         known = math.isfinite((sample if reported else position).sum())
         if not known or (dt <= 0.0 and not anew):

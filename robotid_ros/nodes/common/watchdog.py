@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.arrays import Array, expand_per_joint
+from ...core.arrays import any_effort, Array, expand_per_joint
 from ...core.model.robot import Robot
 from ...core.setup.joint_choice import MAX_LOCKED_TRAVEL
 from ...exceptions import RobotStateError, SensorError, SilentRobotError, TrackingError
@@ -96,7 +96,7 @@ class Watchdog:
             if self._commands_effort or self._commands_unknown:
                 # Its gains make efforts of velocities.
                 self._velocity.check(states)
-            self._sensed = self._sensed or bool(np.nan_to_num(states.effort).any())
+            self._sensed = self._sensed or any_effort(states.effort)
             if self._commands_effort and not self._sensed:
                 self.effort_reported = False  # a driver without sensors; at rest both were 0
             if self.effort_reported:
@@ -388,9 +388,9 @@ def check_states(
     inactive = f"nothing on '{controller_states.topic}': activate the controller"
     message = controller_states.wait_for_latest(settings.timeout, inactive)
     measured = stack_joint_states([state], robot.joints)
-    # A driver that has no sensors may publish zeros.
-    commanded, sensed = (np.nan_to_num(x).any() for x in (message.output.effort, measured.effort))
-    reported = bool(sensed or not (np.isnan(measured.effort).all() or commanded))
+    # At rest without weight both may be 0: nothing tells yet.
+    none = np.isnan(measured.effort).all() or any_effort(message.output.effort)
+    reported = any_effort(measured.effort) or not none
     now = time.monotonic()
     watchdog = Watchdog(robot, settings, now, effort_reported=reported)
     watchdog.check_joint_states(measured, now)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.arrays import Array
+from ...core.arrays import any_effort, Array
 from ...core.findings import Finding, finding, Severity
 from ...core.model import build_robot, inverse_dynamics, Robot
 from ...core.setup.joint_choice import place_locked_joints
@@ -150,7 +150,7 @@ def effort_findings(snapshot: GraphSnapshot, robot: Robot | None) -> Iterator[Fi
     effort = stream.columns(joints).effort
     finite = np.isfinite(effort)
     commanded = snapshot.commands_effort
-    if not finite.any() or (commanded and not np.nan_to_num(effort).any()):
+    if not finite.any() or (commanded and not any_effort(effort)):
         what = 'an effort of exactly 0' if finite.any() else 'no effort'
         yield finding('commands_for_efforts' if commanded else 'no_efforts', what=what)
         return

@@ -143,7 +143,9 @@ class RecorderWatch:
         self._silence: Silence | None = None  # since it began to record
 
     def wait_present(self, timeout: float, check: Callable[[], object]) -> None:
-        """Wait for a sign of life from now on; `check` as in `wait_recording`."""
+        """Wait for a sign of life from now on, unless it records; `check` as below."""
+        if self._silence is not None:
+            return
         self._read()
         self._state = ''
         if not wait_until(lambda: check() or self._read() or self._state, timeout):

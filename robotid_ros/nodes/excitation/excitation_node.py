@@ -134,7 +134,6 @@ class Excitation(WorkerNode):
         return State.IDLE, f"a {plan.verdict} design is in '{self._design.file}': call ~/start"
 
     def _run_rehearsal(self, accept: Accept) -> tuple[State, str]:
-        """Run the session on a twin of the robot."""
         robot, plan = self._design.build(), self._design.find()
         if plan is None:
             accept()
@@ -193,7 +192,6 @@ class Excitation(WorkerNode):
         return values if used else {}
 
     def _session_context(self, robot: Robot, accept: Accept = lambda: None) -> SessionContext:
-        """Make the context of the job that runs."""
         return SessionContext(
             node=self,
             robot=robot,

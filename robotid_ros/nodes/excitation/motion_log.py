@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 
-from ...core.arrays import Array
+from ...core.arrays import any_effort, Array
 from ...core.excitation.trajectory import Waypoints
 from ...core.identification_settings import GainProposalSettings, IdentificationSettings
 from ...core.signals.recording import Recording
@@ -91,7 +91,7 @@ class MotionLog:
     def _samples(self) -> tuple[NDArray[np.int64], Array, Array]:
         """Stamps, positions, efforts: commanded ones where joint states hold none."""
         measured = self._measured
-        if not np.nan_to_num(measured.effort).any():
+        if not any_effort(measured.effort):
             stamp, _, position, effort = self._states
             if (rows := np.isfinite(position + effort).all(axis=1)).any():
                 return stamp[rows], position[rows], effort[rows]

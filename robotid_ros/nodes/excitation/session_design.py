@@ -138,7 +138,6 @@ class SessionDesign:
         )
 
     def _publish(self, plan: Design) -> None:
-        """Keep and publish what will be run."""
         self.plan = plan
         self._publish_reference(plan.trajectory)
         self._trajectory.publish(String(data=dump_design(plan)))

@@ -300,7 +300,6 @@ class Supervisor:
             raise ControllerError(f"'{name}' was started anew since it was checked: {why}")
 
     def _discard(self) -> None:
-        """Forget the states that have arrived so far."""
         for subscription in (self._joint_states, self._states):
             list(subscription.take_serialized())
             subscription.recent.clear()

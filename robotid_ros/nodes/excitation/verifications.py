@@ -33,7 +33,6 @@ from ...exceptions import (
 from ...files import verification as record
 from ...files.configuration import Configuration
 from ..common.controller import ControllerClient
-from ..common.gains import gain_parameters, proposal_sentence
 from ..common.guardian import Guardian
 from ..common.messages import State, status, status_array, values_of
 from ..common.runtime import ConfiguredNode, LATCHED
@@ -55,6 +54,7 @@ GROWTH = 0.5
 # Tracking error of the growing motion, over that of all of it with the present gains, at which a
 # trial ends: friction and weight leave as much of any motion, and less with stiffer gains.
 GROWN_ERROR = 2.0
+KINDS = 'verify', 'verify_gains', 'verify_static'  # services, and methods that verify
 PlainGains = dict[str, dict[str, float]]
 
 
@@ -75,7 +75,7 @@ class Verifications:
         if found is None or found.results != model.results.created:
             found = record.Verification(model.results.created)
         with closing(VerificationSession(context, model, motion, configuration)) as session:
-            found, sentence = KINDS[kind](session, found)
+            found, sentence = getattr(session, kind)(found)
             found = dataclasses.replace(
                 found,
                 created=datetime.now(timezone.utc).isoformat(timespec='seconds'),
@@ -87,7 +87,7 @@ class Verifications:
             self._publisher.publish(verification_message(found, stamp))
             try:
                 # A verification is worth something without its picture.
-                session.in_worker(renew_report, model.folder)
+                session.result_of(session.start_worker(renew_report, model.folder))
             except RobotIdError as error:
                 self._node.get_logger().error(f'the report is as it was before: {error}')
         return sentence
@@ -99,7 +99,7 @@ class Verifications:
 
 
 class VerificationSession(Session):
-    """Moves a robot as it is or as identified; each `verify_…` adds to what is verified."""
+    """Moves a robot as it is or as identified; each of `KINDS` adds to what is verified."""
 
     def __init__(
         self,
@@ -115,12 +115,13 @@ class VerificationSession(Session):
         self._closed = threading.Event()
         super().__init__(context)
 
-    def verify_motion(self, found: record.Verification) -> tuple[record.Verification, str]:
+    def verify(self, found: record.Verification) -> tuple[record.Verification, str]:
         """Run the motion without and with feed-forward, where the controller takes it."""
         self.check_motion(self._points)
         log = self._run_logged('running the motion as it is', self._points)
         of = log, self.description.rate, self._points, self._model, self._identification
-        before, efforts, points = self.in_worker(motion_log.read_present_run, *of)
+        job = self.start_worker(motion_log.read_present_run, *of)
+        before, efforts, points = self.result_of(job)
         found = dataclasses.replace(found, efforts=efforts, tracking=(), reason='')
         series = {k: v for k, v in found.series.items() if k == record.NEW_GAINS}
         worst = max(efforts, key=lambda row: row.relative)
@@ -158,20 +159,20 @@ class VerificationSession(Session):
             self.check_motion(points)
         what = 'running the motion with the present gains'
         of = self._run_logged(what, self._points), description, self._points, model, wanted
-        looking = self._start_worker(motion_log.propose_after_run, *of)
+        looking = self.start_worker(motion_log.propose_after_run, *of)
         before = self._track(f'{what} again', self._points)  # while gains are looked for
-        first, proposal = self._result_of(looking)
+        first, proposal = self.result_of(looking)
         old, new = (
             {joint: {name: getattr(g, name) for name in NAMES} for joint, g in gains.items()}
             for gains in (proposal.old, proposal.new)
         )
         series = {record.PRESENT: before, **found.series}
         if not proposal.better and (proposal.why or not wanted.although_not_better):
-            trial = record.GainTrial(False, proposal_sentence(proposal), old, new)
+            trial = record.GainTrial(False, record.proposal_sentence(proposal), old, new)
             return dataclasses.replace(found, gains=trial, series=series), trial.sentence
         present = [first, before]
         self._write_gains(record.GAINS_BEFORE, old, 'before a trial of others')
-        parameters = gain_parameters(proposal.old), gain_parameters(proposal.new)
+        parameters = record.gain_parameters(proposal.old), record.gain_parameters(proposal.new)
         self.gains.expect(parameters[1])
         what = 'running the motion with the proposed gains'
         sentence = 'the proposed gains are not better: the old ones are set again'
@@ -192,7 +193,7 @@ class VerificationSession(Session):
                     'the proposed gains are better, and set until the controller ends: load '
                     f"'{path}' with its configuration to keep them"
                 )
-        sentence = f'{sentence} ({proposal_sentence(proposal)})'
+        sentence = f'{sentence} ({record.proposal_sentence(proposal)})'
         rows = record.tracking_rows(before, after[-1], model.robot.units)
         trial = record.GainTrial(kept, sentence, old, new, rows)
         series[record.NEW_GAINS] = after[-1]
@@ -214,14 +215,12 @@ class VerificationSession(Session):
         self._closed.set()
         super().close()
 
-    def in_worker(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a function in a process of its own, while the robot is watched at rest."""
-        return self._result_of(self._start_worker(function, *arguments))
-
-    def _start_worker(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+    def start_worker(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Call a function in a process of its own, which ends with this session."""
         return start_in_process(function, *arguments, stop=self._closed, time_limit=WORKER_TIME)
 
-    def _result_of(self, job: Future[Any]) -> Any:
+    def result_of(self, job: Future[Any]) -> Any:
+        """Wait for a worker; the robot is watched at rest."""
         self.wait_at_rest(WORKER_TIME, job.done)
         return job.result()
 
@@ -336,15 +335,6 @@ def on_trial(
         raise RobotStateError(f'{error}; the old gains are set again') from error
     if not kept:
         set_back()
-
-
-# How each service verifies.
-Kind = Callable[[VerificationSession, record.Verification], tuple[record.Verification, str]]
-KINDS: dict[str, Kind] = {
-    'verify': VerificationSession.verify_motion,
-    'verify_gains': VerificationSession.verify_gains,
-    'verify_static': VerificationSession.verify_static,
-}
 
 
 def renew_report(folder: Path) -> None:

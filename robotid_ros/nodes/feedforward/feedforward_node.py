@@ -210,7 +210,6 @@ class FeedForward(ModelNode):
             run_in_executor(self, guardian.close)  # which may be looking at it now
 
     def _make_ready(self) -> str:
-        """Check results and controller, and offer the action."""
         self._check_verdict((GOOD, FAIR, POOR))
         description = self._description_client.describe()
         if reason := description.why_no_feed_forward:
@@ -403,7 +402,6 @@ class FeedForward(ModelNode):
         return jtc.reference_positions(state, joints), speed
 
     def _cancel(self, handle: ServerGoalHandle) -> CancelResponse:
-        """Hand a cancellation on at once."""
         running = self._running.get(bytes(handle.goal_id.uuid))
         if running is not None:
             running.handle.cancel_goal_async()

@@ -114,7 +114,6 @@ class GravityCompensation(ModelNode):
         return super()._read_payload(changed)
 
     def _make_ready(self) -> str:
-        """Check results and controllers, and offer the services."""
         self._check_verdict((GOOD, FAIR))
         self._check_controllers(self._timeout)  # they may just be spawned
         serve(self, 'start', self._on_start)

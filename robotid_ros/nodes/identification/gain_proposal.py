@@ -7,9 +7,13 @@ from diagnostic_msgs.msg import DiagnosticStatus
 
 from ...core.verification.gains import GainProposal
 from ...exceptions import ControllerError, FEW
-from ...files.verification import read_verification, VERIFICATION
+from ...files.verification import (
+    gain_parameters,
+    proposal_sentence,
+    read_verification,
+    VERIFICATION,
+)
 from ..common.controller import ControllerClient
-from ..common.gains import gain_parameters, proposal_sentence
 from ..common.joint_states import check_at_rest
 from ..common.messages import MOVING, values_of
 from ..common.runtime import ConfiguredNode, LATCHED

@@ -16,7 +16,7 @@ from ...core.monitoring.external_effort import ContactThresholds
 from ...core.regression.validation import Validation
 from ...core.verification.gains import GainProposal
 from ...files.results import Results
-from ..common.gains import proposal_sentence
+from ...files.verification import proposal_sentence
 from ..common.messages import format_value, status, status_array, to_time
 
 

@@ -135,7 +135,6 @@ class Recorder(WorkerNode):
         return path
 
     def _change(self, state: str, sentence: str, path: str = '') -> None:
-        """Change the state of writing, and say so at once."""
         self._writing = state, sentence, path
         self._publish_heartbeat()
 
@@ -189,7 +188,6 @@ class Recorder(WorkerNode):
         self.get_logger().info(sentence)
 
     def _fail(self, error: Exception, path: Path) -> str:
-        """Say that nothing is recorded, where and why."""
         sentence, where = f"'{path}' is not recorded: {one_line(error)}", str(path.absolute())
         with contextlib.suppress(InvalidHandle, RCLError):
             self._change('failed', sentence, where)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from robotid_ros.core.verification.gains import GainProposal, JointGains
-from robotid_ros.nodes.common.gains import gain_parameters, proposal_sentence
+from robotid_ros.files.verification import gain_parameters, proposal_sentence
 
 OLD, NEW = {'a': JointGains(1.0, 2.0, 3.0, 1.0)}, {'a': JointGains(2.0, 4.0, 4.0, 1.0)}
 BETTER = GainProposal(OLD, NEW, (4.0, 1.0), (2.5, 0.9), (0.5,), True)
