@@ -238,9 +238,6 @@ F223 delay_too_long: The efforts are {delay:.2f ms} ± {sigma:.2f ms} behind the
   for a bus, so it is not removed DO Record both from one clock WHY ^
 F224 joint_delay_removed: The effort of {joint} is {delay:.0f ms} ± {sigma:.0f ms} behind its
   position, others {common:.0f ms}: its delay is removed DO Record all efforts from one clock WHY ^
-F225 joint_delay: The effort of {joint} is {delay:.0f ms} ± {sigma:.0f ms} behind its position,
-  others {common:.0f ms}: its delay is not removed MEANS Its friction is doubtful DO Record all
-  efforts from one clock WHY ^
 F226 uncertain_times: The stamps jitter by {jitter:.2f ms}, and the times of the samples are known
   only to {left:.2f ms} MEANS {parameter} may be off by {change:.2g} {unit} because of this,
   {ratio:.1f} times the effect of noise. σ includes it DO Record on a quiet machine, or give the

@@ -23,9 +23,8 @@ REVERSAL_MARGINS, SHARE_OF_ROWS = (4, 2, 1), 0.5
 # and is the last one when it moves no delay by more than this share of its σ.
 PASSES, CONVERGED = 10, 0.3
 # A joint has a delay of its own if it differs from the others by more than this many σ and
-# seconds; with rows near reversals, by more. With lower bounds, friction that the model lacks is
-# taken for a delay.
-OUTLIER_SIGMAS, OUTLIER_DELAY, OUTLIER_DELAY_ALL_ROWS = 4.0, 4e-3, 10e-3
+# seconds. With lower bounds, friction that the model lacks is taken for a delay.
+OUTLIER_SIGMAS, OUTLIER_DELAY = 4.0, 4e-3
 LONGEST_DELAY = 0.05  # [s]; more is no delay of a field bus, but a fault or an error of the model
 # By how much the squared error has to fall without a longer delay of one joint, and with clocks of
 # efforts and positions that run alike; these are compared where so much is left of the efforts.
@@ -59,34 +58,28 @@ class DelayEstimate:
     residual: Array  # (n,) relative residuals in these with the delays
 
 
-def estimate_delays(samples: Samples, system: Rows, all_rows: bool = False) -> DelayEstimate:
+def estimate_delays(samples: Samples, system: Rows) -> DelayEstimate:
     """
     Estimate the delay of every joint's effort, and the one that most joints share.
 
     Y_j(t) = τ_j(t − δ_j) = W_j χ − δ_j d(W_j χ)/dt to first order: a delay is one more column, in
     the rows of its joint only. With the delays found removed the next pass is nearer to linear.
-    All rows, near standstill too, are less exact, but where friction is most of a joint's torque
-    only they show its delay.
     """
-    if not all_rows:
-        system = dataclasses.replace(system, valid=_away_from_reversals(samples))
+    system = dataclasses.replace(system, valid=_away_from_reversals(samples))
     each = np.eye(len(system.joints))[:, :, None]
-    total, sigma, residual = _converge(samples, system, each, 1 if all_rows else PASSES)
-    threshold = OUTLIER_DELAY_ALL_ROWS if all_rows else OUTLIER_DELAY
-    agreed = _reject_outliers(total, sigma, threshold)
+    total, sigma, residual = _converge(samples, system, each)
+    agreed = _reject_outliers(total, sigma)
     return DelayEstimate(total, sigma, *agreed, system.valid, residual)
 
 
-def _converge(
-    samples: Samples, system: Rows, courses: Array, passes: int = PASSES
-) -> tuple[Array, Array, Array]:
+def _converge(samples: Samples, system: Rows, courses: Array) -> tuple[Array, Array, Array]:
     """
     Fit delays of the efforts along courses (k, n, N) of time; one that is constant has N = 1.
 
     Returns the delays and their standard deviation (k,) [s], and relative residuals (n,).
     """
     total, keep = np.zeros(len(courses)), samples.decimation
-    for _ in range(passes):
+    for _ in range(PASSES):
         step, sigma, residual = _fit_delays(system, courses[:, :, ::keep])
         total = total + step
         if np.all(np.abs(step) < CONVERGED * sigma):
@@ -157,7 +150,7 @@ def _fit_delays(system: Rows, courses: Array) -> tuple[Array, Array, Array]:
     return delay, sigma, found.residual
 
 
-def _reject_outliers(delay: Array, sigma: Array, threshold: float) -> tuple[float, float, Mask]:
+def _reject_outliers(delay: Array, sigma: Array) -> tuple[float, float, Mask]:
     """Return the mean of the delays that agree, its σ, and which joints (n,) are outliers."""
     apart, sigma = np.zeros(delay.size, dtype=bool), np.maximum(sigma, 1e-12)
     while True:
@@ -166,7 +159,7 @@ def _reject_outliers(delay: Array, sigma: Array, threshold: float) -> tuple[floa
         others = (weight @ delay - weight * delay) / other_weight
         distance = np.abs(delay - others)
         deviation = distance / np.sqrt(sigma**2 + 1.0 / other_weight)
-        deviation[apart | (distance < threshold) | (other_weight < 1e-200)] = 0.0
+        deviation[apart | (distance < OUTLIER_DELAY) | (other_weight < 1e-200)] = 0.0
         if deviation.max(initial=0.0) < OUTLIER_SIGMAS:
             break
         apart[np.argmax(deviation)] = True
@@ -224,7 +217,6 @@ def _without_confirmed_delays(
     differ = np.median(found.residual) > MUCH_LEFT and _clock_warnings(samples, system, held)
     if differ:
         return samples, system, dict.fromkeys(joints, held) if held else {}, [*notes, *differ]
-    rough = estimate_delays(samples, system, all_rows=True)
     total = {'delay': held + found.common, 'sigma': found.common_sigma}
     common, suspected = np.full(len(joints), found.common), []
     # Delays (n,), NaN of joints that are not concerned, that of most joints first; what is noted
@@ -234,20 +226,16 @@ def _without_confirmed_delays(
         suspected.append((common, finding('delay_removed', **total), True, found.rows, 0.0))
     elif abs(found.common) > max(SIGNIFICANT_SIGMAS * found.common_sigma, LONGEST_DELAY):
         suspected.append((common, finding('delay_too_long', **total), False, found.rows, 0.0))
-    for j, joint in enumerate(joints):
-        here = found if found.outlier[j] else rough
-        apart = abs(here.delay[j] - here.common)
-        # With all rows, what is later than any delay is none.
-        if here.outlier[j] and (here is found or apart <= LONGEST_DELAY):
-            sigma = float(np.hypot(here.sigma[j], here.common_sigma))
-            removable = here is found and apart > SIGNIFICANT_SIGMAS * sigma
-            name = 'joint_delay_removed' if removable else 'joint_delay'
-            own = {'delay': held + here.delay[j], 'sigma': here.sigma[j]}
-            note = finding(name, [joint], **own, common=held + here.common)
-            alone = np.where(np.arange(len(joints)) == j, here.delay[j], np.nan)
+    for j in np.flatnonzero(found.outlier):
+        apart = abs(found.delay[j] - found.common)
+        if apart > SIGNIFICANT_SIGMAS * np.hypot(found.sigma[j], found.common_sigma):
+            own = {'delay': held + found.delay[j], 'sigma': found.sigma[j]}
+            own['common'] = held + found.common
+            alone = np.where(np.arange(len(joints)) == j, found.delay[j], np.nan)
             # So long a delay shows in the sign of the friction where the joint turns round.
             least = 0.0 if apart <= LONGEST_DELAY else CLEAR
-            suspected.append((alone, note, removable, system.valid, least))
+            note = finding('joint_delay_removed', [joints[j]], **own)
+            suspected.append((alone, note, True, system.valid, least))
     delays = np.zeros(len(joints))
     for each, note, removable, rows, least in suspected:
         concerned = ~np.isnan(each)

@@ -98,7 +98,7 @@ def test_what_a_hold_does_not_explain_is_estimated(age):
 
 def test_the_common_delay_is_the_mean_by_inverse_variances():
     delay, sigma = np.array([1.0e-3, 2.0e-3, 1.6e-3]), np.array([1e-4, 2e-4, np.inf])
-    common, common_sigma, outlier = _reject_outliers(delay, sigma, 4e-3)
+    common, common_sigma, outlier = _reject_outliers(delay, sigma)
     assert not outlier.any()
     assert common == pytest.approx((4.0 * 1.0e-3 + 2.0e-3) / 5.0)
     assert common_sigma == pytest.approx(1e-4 / np.sqrt(1.25))
@@ -117,7 +117,7 @@ def test_the_common_delay_is_the_mean_by_inverse_variances():
 def test_a_joint_is_an_outlier_that_is_far_and_known_well(sign, own, sigma, told):
     delay = sign * np.array([1e-3, 1e-3, own])
     known = np.array([1e-3, 1e-3, sigma])
-    common, _, outlier = _reject_outliers(delay, known, 4e-3)
+    common, _, outlier = _reject_outliers(delay, known)
     assert outlier.tolist() == [False, False, told]
     if told:
         assert common == pytest.approx(sign * 1e-3)
@@ -127,7 +127,7 @@ def test_a_joint_is_an_outlier_that_is_far_and_known_well(sign, own, sigma, told
 def test_what_is_later_than_any_delay_makes_no_other_joint_late(late):
     """The error of one joint's model, known well, is in the mean that others are held against."""
     delay = np.array([1e-3, 1e-3, 1e-3 + late, 4.0 * LONGEST_DELAY])
-    common, sigma, outlier = _reject_outliers(delay, np.full(4, 1e-4), 4e-3)
+    common, sigma, outlier = _reject_outliers(delay, np.full(4, 1e-4))
     assert outlier.tolist() == [False, False, late > 0.0, True]
     assert common == pytest.approx(1e-3)
     assert sigma == pytest.approx(1e-4 / np.sqrt(3.0 - (late > 0.0)))
@@ -137,7 +137,7 @@ def test_the_deviation_counts_the_error_of_the_others_too():
     """Two of σ = 2 ms have a mean of 1.4 ms: 10 ms away are 4.08 of both, 9.6 ms 3.9."""
     known = np.array([2e-3, 2e-3, 2e-3])
     for own, told in ((10.0e-3, True), (9.6e-3, False)):
-        outlier = _reject_outliers(np.array([0.0, 0.0, own]), known, 4e-3)[2]
+        outlier = _reject_outliers(np.array([0.0, 0.0, own]), known)[2]
         assert outlier[2] == told and not outlier[:2].any()
 
 
