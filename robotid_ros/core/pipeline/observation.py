@@ -16,7 +16,7 @@ from ..identification_settings import IdentificationSettings
 from ..model.robot import BaseParameters, ElasticRobot, Robot
 from ..regression.delays import Delays, prepare_without_delay, remove_delay
 from ..regression.goodness_of_fit import validate_samples
-from ..regression.model_error import COLUMNS, count_model_error, ModelErrors
+from ..regression.model_error import count_model_error, ModelErrors
 from ..regression.observation_system import (
     BATCHES_PER_CHUNK,
     Factors,
@@ -247,7 +247,7 @@ def observe_so_far(
     the filters at their ends, so that every row counts once. Batches of rows last `batch` [s];
     None: each chunk has `BATCHES_PER_CHUNK`. Raises a RecordingError where a chunk cannot be used.
     """
-    factors, notes = TriangularFactors(robot.n, base.rank + COLUMNS), dict[Finding, None]()
+    factors, notes = TriangularFactors(), dict[Finding, None]()
     sampled_systems = BlockSampler[Rows]()
     first: Observed[Rows] | None = None
     passed, tail = set[Any](), list[Recording]()

@@ -413,37 +413,31 @@ BATCHES_PER_CHUNK, MAX_BATCHES = 32, 128
 
 
 class TriangularFactors:
-    """Triangular factors of [W D Y] of all batches so far, of n joints and b + d columns."""
+    """Triangular factors of [W D Y] of all batches so far, which merge in pairs if too many."""
 
-    def __init__(self, joints: int, columns: int):
-        self._factors = np.empty((joints, MAX_BATCHES, columns + 1, columns + 1))
-        self._count = 0
-        self.counts = np.zeros(joints, dtype=np.intp)
+    def __init__(self) -> None:
+        self._batches = list[Array]()
+        self._counts: Indices = np.zeros((), dtype=np.intp)
         # How many new batches make one as long as the merged ones.
         self._merged, self._waiting = 1, list[Array]()
 
     def add(self, system: Rows, batches: int = BATCHES_PER_CHUNK) -> None:
         """Add the rows of a chunk, as so many batches."""
-        self.counts += system.valid.sum(axis=1)
+        self._counts = self._counts + system.equations
         for part in _batches(system, batches):
-            few = part.shape[1] < part.shape[2]  # that a factor would have more of
-            self._waiting.append(part if few else triangular_factor(part))
-            if len(self._waiting) < self._merged:
-                continue
-            self._factors[:, self._count] = _merged(self._waiting)
-            self._waiting, self._count = [], self._count + 1
-            if self._count == MAX_BATCHES:
-                n, _, size, _ = self._factors.shape
-                self._merged, self._count = 2 * self._merged, self._count // 2
-                pairs = self._factors.reshape(n, self._count, 2 * size, size)
-                self._factors[:, : self._count] = triangular_factor(pairs)
+            self._waiting.append(triangular_factor(part))
+            if len(self._waiting) == self._merged:
+                self._batches.append(_stacked(self._waiting))
+                self._waiting = []
+            if len(self._batches) == MAX_BATCHES:
+                pairs = zip(self._batches[::2], self._batches[1::2], strict=True)
+                self._batches = [_stacked(pair) for pair in pairs]
+                self._merged *= 2
 
     def system(self, template: System) -> Factors:
         """Return the system of all rows; names, units and joints are those of the template."""
-        kept = [self._factors[:, : self._count]]
-        if self._waiting:
-            kept.append(_merged(self._waiting)[:, None])
-        return _of_batches(template, np.concatenate(kept, axis=1), self.counts.copy())
+        last = [_stacked(self._waiting)] if self._waiting else []
+        return _of_batches(template, np.stack([*self._batches, *last], axis=1), self._counts)
 
 
 def joined(system: System) -> Array:
@@ -467,7 +461,7 @@ def stack_factors(systems: Sequence[System]) -> Factors:
     factors = [each for each in systems if isinstance(each, Factors)]
     counts = np.sum([each.counts for each in factors], axis=0)
     batches = np.concatenate([each.batches for each in factors], axis=1)
-    return _factors(factors[0], _merged([joined(each) for each in factors]), counts, batches)
+    return _factors(factors[0], _stacked([joined(each) for each in factors]), counts, batches)
 
 
 def _of_batches(template: System, factors: Array, counts: Indices) -> Factors:
@@ -493,7 +487,7 @@ def _batches(system: System, batches: int) -> list[Array]:
     return np.array_split(rows, batches, axis=1)
 
 
-def _merged(parts: Sequence[Array]) -> Array:
+def _stacked(parts: Sequence[Array]) -> Array:
     return triangular_factor(np.concatenate(parts, axis=1))
 
 

@@ -18,10 +18,10 @@ from .invalid_samples import (
     quantization_steps,
     refuse_derived_efforts,
     unwrap_angles,
+    velocity_warnings,
 )
 from .recording import Recording, Samples, SignalSettings
 from .stamp_correction import sampling_times, SamplingTimes, spread_equal_stamps
-from .velocities import velocity_warnings
 
 MIN_PERIODS = 1.99  # two periods, less the step after the last sample
 TRANSIENT_PERIODS = 1  # periods at the start that may hold the controller's transient

@@ -10,8 +10,7 @@ import numpy as np
 
 from ...core.findings import Finding, finding, Severity
 from ...core.setup.joint_choice import JointTree
-from ...core.signals.invalid_samples import refuse_derived_efforts
-from ...core.signals.velocities import WITHOUT_JUMPS
+from ...core.signals.invalid_samples import refuse_derived_efforts, WITHOUT_JUMPS
 from ...exceptions import RecordingError
 from ..atomic import file_errors, open_regular
 from ..bounded import damage_errors

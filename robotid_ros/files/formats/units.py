@@ -5,8 +5,8 @@ import math
 
 import numpy as np
 
+from ...core.signals.invalid_samples import velocity_ratios
 from ...core.signals.recording import EFFORT_UNITS, KILOGRAM
-from ...core.signals.velocities import velocity_ratios
 from ...exceptions import ConfigurationError
 
 DEGREE, RPM = math.pi / 180.0, math.pi / 30.0

@@ -42,7 +42,7 @@ def without(some, rows):
 
 def in_factors(some):
     """Return the same rows as triangular factors of three chunks."""
-    factors = TriangularFactors(2, 3 + COLUMNS)
+    factors = TriangularFactors()
     for part in np.array_split(np.arange(ROWS), 3):
         fields = {k: getattr(some, k)[:, part] for k in ('W', 'Y', 'valid', 'D', 'Z')}
         factors.add(dataclasses.replace(some, time=some.time[part], **fields))

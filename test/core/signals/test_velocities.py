@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.findings import render
-from robotid_ros.core.signals.velocities import velocity_warnings
+from robotid_ros.core.signals.invalid_samples import velocity_warnings
 
 from ..conftest import motion, RATE
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.findings import select, Severity
+from robotid_ros.core.signals.invalid_samples import MANY
 from robotid_ros.core.signals.recording import EFFORT_UNITS
-from robotid_ros.core.signals.velocities import MANY
 from robotid_ros.exceptions import ConfigurationError, RecordingError
 from robotid_ros.files.formats.read_options import parse_assignments
 from robotid_ros.files.formats.units import factors, usual_ratio
@@ -364,7 +364,7 @@ def test_velocities_of_motors_do_not_make_seconds_milliseconds(name):
 def test_parts_of_a_long_log_tell_the_ratio_of_all():
     """It moves in a short part of it alone; the other joint's values are no derivative."""
     time = np.arange(3 * MANY) / 1e3
-    moves = np.clip(time - 100.0, 0.0, 20.0)
+    moves = np.clip(time - 30.0, 0.0, 20.0)
     q = np.column_stack([np.sin(moves), np.sin(time)])
     slope = np.where((moves > 0.0) & (moves < 20.0), np.cos(moves), 0.0)
     noise = np.random.default_rng(3).normal(size=len(time))
