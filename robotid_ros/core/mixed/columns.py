@@ -123,19 +123,8 @@ def at_instants(
     (DIDIM section II), but smooth what a model is off where a joint turns round or rests. The
     filter follows the positions' spectrum, whatever is set: that of the speeds is wider, and of
     positions that repeat it is mostly noise. Rows near an end or a gap count where those at rest
-    do: of a short motion they are a fifth.
-
-    Parameters
-    ----------
-    recording : whose efforts are not behind its positions
-    robot, base : with plain friction
-    signals : which rows count
-    known : the same with other rows
-
-    Raises
-    ------
-    RecordingError : the recording cannot be used
-
+    do: of a short motion they are a fifth. Efforts are not behind positions, friction is plain;
+    what is `known` are the same rows, of which others count.
     """
     bandwidth = position_bandwidth(recording.select(robot.joints).position, recording.rate)
     cutoff = max(MIN_CUTOFF, CUTOFF_FACTOR * bandwidth)

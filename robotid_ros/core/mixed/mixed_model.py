@@ -140,13 +140,8 @@ def choose(
     """
     Choose how much each kind of column explains, and how far the description's bodies count.
 
-    Parameters
-    ----------
-    parts : motions of one robot
-    instants : the same motions without filtering (`at_instants`), as a model is evaluated
-    robot, base : of their systems, with plain friction at the joints whose friction is open
-    moving : which rows (n, N) of each are not at rest, if those at rest may be left out
-
+    Of motions of a robot with plain friction where friction is open, the same at instants, as a
+    model is evaluated, and the rows (n, N) that are not at rest, if those at rest may be left out.
     """
     length, weights, plain = _scales(parts)
     b, divided = base.rank, _folds(parts)

@@ -95,16 +95,9 @@ class Fits:
     """
     Fits of some rows each, reduced to δ by a Schur complement.
 
-    χ = χ_0 − K δ minimises for any δ.
-
-    Attributes
-    ----------
-    value : (F, b) χ_0
-    plain : (F, b) χ_plain
-
-    The products `train` (F, n, c, c) are weighted. `prior` is a ridge (b,), and a pull (b, b) to
-    the mean (b,), of one row; None: nothing pulls.
-
+    χ = χ_0 − K δ minimises for any δ; `value` (F, b) is χ_0, `plain` (F, b) the fit without δ. The
+    products `train` (F, n, c, c) are weighted. `prior` is a ridge (b,), and a pull (b, b) to the
+    mean (b,), of one row; None: nothing pulls.
     """
 
     def __init__(self, train: Array, size: Array, prior: tuple[Array, Array, Array] | None = None):
@@ -160,22 +153,10 @@ class Choice:
     """
     The folds of a recording, fitted with any penalties.
 
-    Parameters
-    ----------
-    grams : of columns W that are scaled to the size one
-    instants : of rows at instants, weighted, in the same folds
-    b : number of these
-    weights : (n,) 1/σ_j
-    mean : (b,) parameters of the description's bodies, scaled; None without any
-    metric : (b, b) of how far others are from them; of a ridge without any
-    friction : (b,) ridge that is always there
-    least : (n,) λ of every kind that always is, of friction that is as large as a joint's efforts
-
-    Attributes
-    ----------
-    size : (b,) mean weighted square of each column
-    metric : (b, b) with as large a trace
-
+    Products are of b columns W that are scaled to the size one; those of rows at `instants` are
+    weighted. Bodies of the description have the parameters `mean` (b,), None without any, from
+    which others are away by `metric` (b, b), a ridge without any. Friction is not beyond the
+    efforts: a ridge (b,) of it, and λ (n,) of every kind that is `least`, always count.
     """
 
     def __init__(
@@ -198,7 +179,7 @@ class Choice:
         # What is tried of the weak prior, from none to strong.
         self._pulls = RIDGES if mean is None else PULLS
         self._mean = np.zeros(b) if mean is None else mean
-        self.size = np.einsum('jkk->k', (total * share)[:, :b, :b])
+        self.size = np.einsum('jkk->k', (total * share)[:, :b, :b])  # of each column, weighted
         self.size = np.maximum(self.size, 1e-12 * self.size.max())
         metric = np.diag(self.size) if mean is None else metric
         self.metric = metric * (self.size.sum() / max(float(np.trace(metric)), TINY))

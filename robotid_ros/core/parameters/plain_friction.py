@@ -17,10 +17,9 @@ import dataclasses
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from .. import model  # whose functions come with Pinocchio: who reads results needs none
-from ..arrays import Array, rms
+from ..arrays import Array, Mask, rms
 from ..excitation.trajectory import Motion
 from ..model.friction import PLAIN
 from ..model.robot import ElasticRobot, Robot
@@ -65,17 +64,10 @@ def plain_equivalent(
     """
     Fit plain friction to samples of a torque, min ‖F_v dq + F_c sign(dq) + offset − friction‖.
 
-    F_v and F_c are at least 0.
-
-    Parameters
-    ----------
-    dq : (N,) speeds [rad/s or m/s]
-    friction : (N,) torque of the friction [N·m or N]
-    near : F_v, F_c and offset to prefer where the samples do not tell: of a joint that turns one
-        way only, F_c from the offset
-    decay : of the speed from a sample to the next, where errors of the speed count; 0: of torques.
-        Samples of no speed, with which time goes on, do not count
-
+    F_v and F_c are at least 0. Samples (N,) have speeds and torques [SI]. Values `near` are
+    preferred where the samples do not tell: of a joint that turns one way only, F_c from the
+    offset. With the `decay` of the speed from a sample to the next, errors of the speed count;
+    samples of no speed, with which time goes on, do not.
     """
     moves = dq != 0.0
     rows = np.column_stack([dq, np.sign(dq), moves, np.where(moves, friction, 0.0)])
@@ -115,22 +107,24 @@ def difference(plain: PlainFriction, dq: Array, friction: Array) -> tuple[float,
 def plain_friction(
     robot: Robot,
     chi: Array,
-    fitted: Sequence[Motion] = (),
-    validation: Sequence[Motion] = (),
+    fitted: Motion | None = None,
+    validation: Motion | None = None,
     period: float = 0.0,
 ) -> dict[str, PlainFriction]:
     """
     Fit plain friction to the identified friction of each joint, and of each coupling's motor.
 
-    Speeds of the `fitted` motions count; where a joint does not move in any, all speeds up to its
-    limit count alike. The difference is that of the `validation` motions where it is larger there.
-    With the `period` of the fitted motions [s], what is for simulators is `simulated`.
+    Speeds of the `fitted` motion count; where a joint does not move in it, all speeds up to its
+    limit count alike. The difference is that of the `validation` motion where it is larger there.
+    With the `period` of the fitted motion [s], what is for simulators is `simulated`.
     """
     inertia = _inertia(robot, chi, fitted) if period and fitted else {}
-    recorded, others = (_by_drive(robot, chi, motions) for motions in (fitted, validation))
-    anywhere = _by_drive(robot, chi, [_states_within_limits(robot)], successive=False)
+    recorded, others = (
+        {} if motion is None else dict(_drives(robot, chi, motion, successive=True))
+        for motion in (fitted, validation)
+    )
     found = {}
-    for name, drive in anywhere.items():
+    for name, drive in _drives(robot, chi, _states_within_limits(robot), successive=False):
         known = name in recorded and recorded[name].moves.sum() >= LEAST_SAMPLES
         used = recorded[name] if known else drive
         fits = [plain_equivalent(*used.moving, drive.plain)]
@@ -148,12 +142,11 @@ def plain_friction(
     return found
 
 
-def _inertia(robot: Robot, chi: Array, motions: Sequence[Motion]) -> dict[str, float]:
+def _inertia(robot: Robot, chi: Array, motion: Motion) -> dict[str, float]:
     """Return what each joint, and each coupling's motor, moves on the average [SI]."""
     if isinstance(robot, ElasticRobot):
         return {}
-    q = np.concatenate([motion.q for motion in motions])
-    mass = model.mass_matrix(robot, chi, q[:: max(1, len(q) // POSTURES)])
+    mass = model.mass_matrix(robot, chi, motion.q[:: max(1, len(motion.q) // POSTURES)])
     own = np.maximum(np.diagonal(mass.mean(axis=0)), 1e-9)
     of_couplings = {c.name: 1.0 / float(c.ratios**2 @ (1.0 / own)) for c in robot.couplings}
     return dict(zip(robot.joints, own.tolist(), strict=True)) | of_couplings
@@ -167,7 +160,7 @@ class _Drive(NamedTuple):
     plain: list[float]
 
     @property
-    def moves(self) -> npt.NDArray[np.bool_]:
+    def moves(self) -> Mask:
         """Whether it moves, (N,)."""
         return np.abs(self.speed) >= STANDSTILL
 
@@ -175,18 +168,6 @@ class _Drive(NamedTuple):
     def moving(self) -> tuple[Array, Array]:
         """Speed and torque where it moves."""
         return self.speed[self.moves], self.torque[self.moves]
-
-
-def _by_drive(
-    robot: Robot, chi: Array, motions: Sequence[Motion], successive: bool = True
-) -> dict[str, _Drive]:
-    """Return the friction of all motions, by the name of the joint or coupling."""
-    found = [dict(_drives(robot, chi, motion, successive)) for motion in motions]
-    result = {}
-    for name in found[0] if found else ():
-        speeds, torques, plains = zip(*(each[name] for each in found), strict=True)
-        result[name] = _Drive(np.concatenate(speeds), np.concatenate(torques), plains[0])
-    return result
 
 
 def _drives(

@@ -56,23 +56,11 @@ def draw(
     seed: int = 0,
 ) -> Array:
     """
-    Draw physically consistent standard parameters.
+    Draw physically consistent standard parameters (count, p).
 
-    Parameters
-    ----------
-    robot, base : as of `standard_parameters`
-    value, covariance : (b,), (b, b) of the estimate
-    spread : least σ_S of the links, see `Standard`
-    count, seed : more draws with the same seed begin with the same ones
-
-    Returns
-    -------
-    (count, p); those of one round of CHAINS are independent, of others nearly so (FORGOTTEN)
-
-    Raises
-    ------
-    SolverError : there are no consistent parameters to start from, or draws do not mix
-
+    Of an estimate (b,), (b, b), and the least σ_S of the links, see `Standard.spread`. Draws of
+    one round of CHAINS are independent, of others nearly so (FORGOTTEN). More draws with the same
+    seed begin with the same ones. SolverError: no parameters to start from, or draws do not mix.
     """
     prior, T, mean, root = _untruncated(robot, base, value, covariance, spread)
     links, positive = prior.links, list(prior.positive)

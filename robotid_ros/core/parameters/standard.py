@@ -20,7 +20,6 @@ from ..findings import Finding, finding
 from ..model.friction import NONNEGATIVE, OF_POSITION, PLAIN_SYMBOLS, SHRUNK
 from ..model.robot import BaseParameters, Robot
 from ..regression.estimate import Estimate
-from ..regression.least_squares import Penalty
 from ..regression.observation_system import System
 from .essential import effective_sample_size
 from .physical_consistency import (
@@ -120,20 +119,14 @@ def standard_parameters(
     """
     Return consistent parameters, pulled to the prior as strongly as the data allow.
 
-    That is as far as the residual is within the tolerance, a mixed model's penalties included, and
-    base parameters within ±3 σ.
+    That is as far as the residual of the system's rows is at most the `tolerance` above that of
+    the base parameters, a mixed model's penalties included, and base parameters within ±3 σ. The
+    tightest pull has σ_S = `spread`; it is the pull without a system.
 
     The data are weighted as the estimate weighted them. Where constraints are active this leaves
     joints with large torques more than it has to: the unweighted sum of squares, which the
     relative residual measures, takes over where only it stays within the tolerance, and after
     it the same with bodies that may be thinner. What these leave is what is attainable.
-
-    Parameters
-    ----------
-    system : rows to predict; None: the pull stays at `spread`
-    spread : σ_S of the tightest pull
-    tolerance : largest increase of the residual over that of the base parameters, relative
-
     """
     weighted = _ConsistentFit(robot, _by_estimate(base, estimate, system), spread)
     tight = weighted(1.0)
@@ -142,7 +135,10 @@ def standard_parameters(
         return Standard(tight.value, tight.sigma, links, spread=spread)
     R, sigma = _triangular(system), np.maximum(np.sqrt(np.diag(estimate.covariance)), 1e-300)
     R /= max(float(np.linalg.norm(R[:, -1])), 1e-300)
-    penalised = _with_penalties(R, estimate, system.penalty)
+    penalised = R
+    if (penalty := system.penalty) is not None:  # what others than the estimate add to its sum
+        pulled = _root(penalty.curvature * (_variance(R, estimate) / penalty.noise))
+        penalised = np.vstack([R, np.column_stack([pulled, pulled @ estimate.value])])
 
     def cost(found: Consistent) -> _Cost:
         value = base.of(found.value)
@@ -205,14 +201,6 @@ def _triangular(system: System) -> Array:
     for W, Y in system.blocks:
         R = np.asarray(np.linalg.qr(np.vstack([R, np.column_stack([W, Y])]), mode='r'))
     return R
-
-
-def _with_penalties(R: Array, estimate: Estimate, penalty: Penalty | None) -> Array:
-    """Return R with what a mixed model adds to its sum for other parameters than the estimate."""
-    if penalty is None:
-        return R
-    pulled = _root(penalty.curvature * (_variance(R, estimate) / penalty.noise))
-    return np.vstack([R, np.column_stack([pulled, pulled @ estimate.value])])
 
 
 def _variance(R: Array, estimate: Estimate) -> float:

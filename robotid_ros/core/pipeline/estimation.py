@@ -67,18 +67,20 @@ class Estimation(Observed[System]):
             estimate=self.estimate.select(np.flatnonzero(~gone)),
         )
 
-    def motions(self) -> tuple[list[Motion], float]:
-        """Return the motions in memory, and the usual time between two of their samples [s]."""
+    def motion(self) -> tuple[Motion | None, float]:
+        """Return the motion in memory, and the usual time between two of its samples [s]."""
         samples, systems = self.samples, self.sampled_systems
         if len(systems) == 1:
-            return [Motion(samples.q, samples.dq, samples.ddq)], 1.0 / samples.rate
-        motions = [
-            Motion(rows.q, rows.dq, np.gradient(rows.dq, rows.time, axis=0))
-            for rows in systems
-            if rows.q is not None and rows.dq is not None and len(rows.time) > 1
+            return Motion(samples.q, samples.dq, samples.ddq), 1.0 / samples.rate
+        rows = [
+            (s.q, s.dq, np.gradient(s.dq, s.time, axis=0), np.gradient(s.time))
+            for s in systems
+            if s.q is not None and s.dq is not None and len(s.time) > 1
         ]
-        steps = np.concatenate([np.diff(rows.time) for rows in systems])
-        return motions, float(np.median(steps)) if steps.size else 0.0
+        if not rows:
+            return None, 0.0
+        *motion, steps = (np.concatenate(each) for each in zip(*rows, strict=True))
+        return Motion(*motion), float(np.median(steps))
 
 
 def check_method(

@@ -19,7 +19,6 @@ from ..diagnostics.data_quality import (
 )
 from ..diagnostics.data_warnings import data_warnings
 from ..diagnostics.plausibility import dissipation_warnings, exact_fit_warnings, FittedModel
-from ..excitation.trajectory import Motion
 from ..findings import Finding, finding, in_order, select, Severity
 from ..identification_settings import IdentificationSettings, SIMULATED
 from ..mixed.mixed_model import MixedModel
@@ -159,11 +158,10 @@ def identify(
     standard = standard_parameters(robot, base, estimate, estimation.system, *pull)
     progress('validating')
     chi = basic_solution(base, estimate.value)
-    held_out, motions = None, list[Motion]()
+    held_out = None
     if validation is not None:
         prompt = without_delays(validation, estimation.delays, settings.signals.stamps)
         held_out = validate(prompt, robot, chi, settings)
-        motions = held_out.motions
     # A replay has rows of the simulated motion, and rows of springs are combinations: what is
     # compared with other methods is the measured motion.
     if settings.method in SIMULATED or isinstance(robot, ElasticRobot):
@@ -200,13 +198,14 @@ def identify(
         *estimation.remarks,
         *copied,
     ]
-    excited, period = estimation.motions()
+    motion, period = estimation.motion()
+    other = None if held_out is None else held_out.motion
     return Identification(
         robot, settings.method, base, estimate, essential, standard, fitted, held_out,
         in_order(findings), estimation.history,
         mixed=mixed,
         quality=data_quality(recording, robot, samples, systems, estimate, estimation.delays),
-        plain_friction=plain_friction(robot, standard.value, excited, motions, period),
+        plain_friction=plain_friction(robot, standard.value, motion, other, period),
     )  # fmt: skip
 
 

@@ -193,8 +193,9 @@ def fit(system: System, method: str = 'wls', iterations: int = 1) -> Estimate:
             f"method '{method}' needs every row of a recording, which so long a one does not "
             "leave in memory: use 'wls', or a part of it"
         )
-    joints, solution, bias, moved = _weighted_solution(system, method, iterations)
+    joints, solution = _weighted_solution(system, method, iterations)
     value, bread, rows = solution.value, solution.bread, system.equations
+    bias = solution.bias
     from_prior = np.zeros(len(value), dtype=bool)
     if system.prior is not None and method in WHITENED:
         # What the prior adds to the normal equations has an error of its own.
@@ -202,18 +203,19 @@ def fit(system: System, method: str = 'wls', iterations: int = 1) -> Estimate:
         bias = bread @ V.T @ V @ bread.T
         from_prior = np.diag(bread) > LEFT_BY_DATA * np.diag(system.prior.covariance)
     covariance, classical, model_error, of_noise = _covariances(system, joints, solution, method)
-    moved = moved[:, None]
+    moved = np.outer(solution.moved, solution.moved)
     if system.gain_spread is not None:
         # How far a standard deviation of each torque's scale moves the estimate.
         pulls = np.column_stack([j.w.T @ (j.k**2 * j.y) for j in joints])
-        moved = np.column_stack([moved, bread @ pulls * system.gain_spread])
+        by_gain = bread @ pulls * system.gain_spread
+        moved = moved + by_gain @ by_gain.T
     norms = [np.linalg.norm(j.y - j.w @ value) for j in joints]
     return Estimate(
         names=system.names,
         units=system.units,
         value=value,
         # Rows at instants are not of the weights by which consistent parameters may be off.
-        covariance=covariance + bias + moved @ moved.T,
+        covariance=covariance + bias + moved,
         classical=classical + bias,
         model_error=model_error,
         of_noise=None if of_noise is None else of_noise + bias,
@@ -243,8 +245,8 @@ def weighted_values(system: System) -> Array:
 
 def _weighted_solution(
     system: System, method: str, iterations: int
-) -> tuple[list[_Weighted], Solution, Array, Array]:
-    """Return the weighted rows of all joints, and what `_solve` does of them."""
+) -> tuple[list[_Weighted], Solution]:
+    """Return the weighted rows of all joints, and their solution."""
     blocks, weigh = system.blocks, _mixed if method == MIXED else WHITEN[method]
     projected = [w for w, _ in blocks]
     if method == 'iv' and isinstance(system, Rows):
@@ -259,25 +261,23 @@ def _weighted_solution(
         previous, scales = joints, weigh(blocks, system, value)
         parts = zip(blocks, projected, scales, strict=True)
         joints = [_Weighted(w, y, z, k * np.ones(len(y))) for (w, y), z, k in parts]
-        solution, bias, moved = _solve(system, joints, method)
+        solution = _solve(system, joints, method)
         value = solution.value
         pairs = zip(previous, joints, strict=False)
         if previous and all(np.allclose(a.k, b.k, rtol=TOLERANCE) for a, b in pairs):
             break
-    return joints, solution, bias, moved
+    return joints, solution
 
 
-def _solve(system: System, joints: list[_Weighted], method: str) -> tuple[Solution, Array, Array]:
-    """Return the solution, the covariance of what penalties leave, and how far instants move."""
+def _solve(system: System, joints: list[_Weighted], method: str) -> Solution:
     W = np.vstack([j.w * j.k[:, None] for j in joints])
     Y = np.concatenate([j.y * j.k for j in joints])
-    bias, moved = np.zeros((W.shape[1],) * 2), np.zeros(W.shape[1])
     if system.prior is not None and method in WHITENED:
         W, Y = np.vstack([W, system.prior.rows[0]]), np.concatenate([Y, system.prior.rows[1]])
     if method == 'iv':
         solution = instrumental_variables(W, Y, np.vstack([j.z * j.k[:, None] for j in joints]))
     elif method == MIXED and system.penalty is not None:
-        solution, bias, moved = system.penalty.solve(W, Y)
+        solution = system.penalty.solve(W, Y)
     else:
         solution = (total_least_squares if method == 'tls' else least_squares)(W, Y)
     s = solution.singular
@@ -285,7 +285,7 @@ def _solve(system: System, joints: list[_Weighted], method: str) -> tuple[Soluti
         weak = np.abs(solution.weakest)
         names = tuple(n for n, v in zip(system.names, weak, strict=True) if v > WEAK * weak.max())
         raise RankDeficientError(names, tuple(s))
-    return solution, bias, moved
+    return solution
 
 
 def _covariances(

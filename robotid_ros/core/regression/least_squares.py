@@ -22,6 +22,9 @@ class Solution:
     bread: Array  # (b, b) B with χ̂ − χ = B Σ_k z_k ρ_k, z_k the rows of W (of Z, for instruments)
     singular: Array  # (b,) singular values of W, columns scaled to length one, descending
     weakest: Array  # (b,) right singular vector of the smallest
+    # Of penalties: covariance (b, b) of what they leave, and how far rows at instants move it.
+    bias: Array | float = 0.0
+    moved: Array | float = 0.0
 
 
 def least_squares(W: Array, Y: Array) -> Solution:
@@ -150,9 +153,9 @@ class Penalty(ReadOnlyArrays):
         """Mean variance of a weighted row: w is the root of 1/σ."""
         return float(np.mean(self.weights**-2.0))
 
-    def solve(self, W: Array, Y: Array) -> tuple[Solution, Array, Array]:
+    def solve(self, W: Array, Y: Array) -> Solution:
         """
-        Solve weighted rows; return the solution, what penalties leave (b, b), what U moves (b,).
+        Solve weighted rows.
 
         The solution's bread is that of the data: χ̂ = B Wᵀ Y, the pull to the plain fit included.
         Its singular values are those of the plain fit without R. A parameter that is pulled is
@@ -165,15 +168,11 @@ class Penalty(ReadOnlyArrays):
         W, Y = R[:, :-1], R[:, -1]
         if self.doubt > self.noise:
             # A pull that the rows do not contradict may be stronger than what is known.
-            share, stronger = (
-                np.sqrt(self.noise / self.doubt),
-                dataclasses.replace(self, doubt=0.0),
-            )
+            share = np.sqrt(self.noise / self.doubt)
             known = {'rows': share * self.rows, 'target': share * self.target}
-            weaker = dataclasses.replace(self, doubt=self.noise, **known)
-            solution, bias, moved = weaker.solve(W, Y)
-            value = stronger.solve(W, Y)[0].value
-            return dataclasses.replace(solution, value=value), bias, moved
+            weaker = dataclasses.replace(self, doubt=self.noise, **known).solve(W, Y)
+            stronger = dataclasses.replace(self, doubt=0.0).solve(W, Y)
+            return dataclasses.replace(weaker, value=stronger.value)
         b, free, hold = W.shape[1], np.flatnonzero(~self.shrunk), HOLD * self.size
         # The plain fit, without and with the bodies.
         weak = np.diag(np.sqrt(RIDGE * self.size + self.precision)[free])
@@ -210,5 +209,5 @@ class Penalty(ReadOnlyArrays):
             told = max(len(self.rows) - float(np.sum(self.rows.T * half)), 1.0)
             left = float(np.sum((self.rows @ found.value - self.target) ** 2)) / told
             bias = bias + half @ half.T * max(left, self.doubt)
-        solution = Solution(found.value, bread, plain.singular, weakest)
-        return solution, bias, found.value - alone.value
+        moved = found.value - alone.value
+        return Solution(found.value, bread, plain.singular, weakest, bias, moved)

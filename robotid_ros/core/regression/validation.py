@@ -63,12 +63,12 @@ class Validation(ReadOnlyArrays):
         return {name: value for name, value in every.items() if value is not None}
 
     @property
-    def motions(self) -> list[Motion]:
-        """The motion, of which the accelerations are differences of speeds; none if unknown."""
+    def motion(self) -> Motion | None:
+        """The motion, of which the accelerations are differences of speeds; None if unknown."""
         if self.position is None or self.velocity is None or len(self.time) < 2:
-            return []
+            return None
         ddq = np.gradient(self.velocity, self.time, axis=0)
-        return [Motion(self.position, self.velocity, ddq)]
+        return Motion(self.position, self.velocity, ddq)
 
     @classmethod
     def concatenate(cls, parts: Sequence[Validation]) -> Validation:

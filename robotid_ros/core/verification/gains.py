@@ -351,7 +351,7 @@ def _with_plain_friction(robot: Robot, chi: Array, motion: Motion) -> DirectMode
     from ..parameters.plain_friction import plain_friction
     from ..replay.simulation import direct_model
 
-    plain = plain_friction(robot, chi, [motion]).values()
+    plain = plain_friction(robot, chi, motion).values()
     ratios = np.vstack([np.eye(robot.n), *(each.ratios for each in robot.couplings)])
     viscous, coulomb, offset = np.array([(f.viscous, f.coulomb, f.offset) for f in plain]).T
     return dataclasses.replace(

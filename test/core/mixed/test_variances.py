@@ -110,7 +110,7 @@ def test_a_penalised_fit_is_the_normal_equations_with_the_penalties():
     R, r, group = rng.normal(size=(3, 6)), rng.normal(size=3), np.where(shrunk, 0, -1)
     U = rng.normal(size=(9, 7))
     penalty = Penalty(np.ones(1), precision, spread, size, shrunk, group, R, r, 0.0, U)
-    found, *_ = penalty.solve(W, Y)
+    found = penalty.solve(W, Y)
     plain = np.zeros(6)
     free = W.T @ W + np.diag(ridge + precision) + R.T @ R
     plain[:4] = np.linalg.solve(free[:4, :4], (W.T @ Y + R.T @ r)[:4])
@@ -124,7 +124,7 @@ def test_a_penalised_fit_is_the_normal_equations_with_the_penalties():
     step = 1e-6 * rng.normal(size=100)
     moved = U.copy()
     moved[:, 6] += U[:, :6] @ np.linalg.solve(alone, W.T @ step)
-    other, *_ = dataclasses.replace(penalty, instants=moved).solve(W, Y + step)
+    other = dataclasses.replace(penalty, instants=moved).solve(W, Y + step)
     np.testing.assert_allclose(other.value - found.value, found.bread @ (W.T @ step), atol=1e-12)
 
 
@@ -146,13 +146,13 @@ def test_a_hold_alone_changes_nothing():
     penalty = Penalty(
         np.ones(1), none, none, size, none > 1.0, np.full(6, -1), *nothing, 0.0, np.zeros((0, 7))
     )
-    found, bias, moved = penalty.solve(W, Y)
+    found = penalty.solve(W, Y)
     inverse = np.linalg.inv(W.T @ W + RIDGE * np.diag(size))
     np.testing.assert_allclose(found.value, inverse @ W.T @ Y, rtol=1e-9)
     np.testing.assert_allclose(found.bread, inverse, rtol=1e-9)
-    assert not moved.any()
+    assert not found.moved.any()
     # What the ridge takes over is of the order of its square.
-    assert np.abs(bias).max() < 1e3 * RIDGE**2 * np.abs(inverse).max()
+    assert np.abs(found.bias).max() < 1e3 * RIDGE**2 * np.abs(inverse).max()
 
 
 def test_what_the_rows_do_not_tell_apart_is_shared_and_as_uncertain_as_all_torques():
@@ -165,11 +165,11 @@ def test_what_the_rows_do_not_tell_apart_is_shared_and_as_uncertain_as_all_torqu
     penalty = Penalty(
         np.ones(1), none, none, size, none > 1.0, np.full(4, -1), *nothing, 0.0, np.zeros((0, 5))
     )
-    found, bias, moved = penalty.solve(W, Y)
-    assert not moved.any()
+    found = penalty.solve(W, Y)
+    assert not found.moved.any()
     one = np.linalg.lstsq(W[:, :3], Y, rcond=None)[0]
     np.testing.assert_allclose(found.value, [one[0], one[1] / 2, one[2], one[1] / 2], rtol=1e-4)
-    sigma = np.sqrt(np.diag(bias))
+    sigma = np.sqrt(np.diag(found.bias))
     largest = np.linalg.norm(Y) / np.sqrt(size)
     assert np.all(sigma[[0, 2]] < 1e-4 * largest[[0, 2]])
     np.testing.assert_allclose(sigma[[1, 3]], largest[[1, 3]] / np.sqrt(2.0), rtol=1e-2)

@@ -90,7 +90,7 @@ def test_every_term_counts_as_the_model_has_it(term):
     chi[drives] = rng.uniform(0.5, 1.0, drives.sum())
     q, dq, ddq = (np.tile(x, 2)[:, : robot.n] for x in motion(np.arange(2000) / 200.0, 1))
     moving = np.abs(dq) > 0.02
-    found = plain_friction(robot, chi, [Motion(q, dq, ddq)])
+    found = plain_friction(robot, chi, Motion(q, dq, ddq))
     others = np.array([p.symbol in (*INERTIAL, 'Ia', 'Kq') for p in robot.parameters])
     friction = inverse_dynamics(robot, chi, q, dq, ddq, successive=True)
     friction -= inverse_dynamics(robot, np.where(others, chi, 0.0), q, dq, ddq)
@@ -110,7 +110,7 @@ def test_of_a_motor_that_turns_several_joints_nothing_is_negative():
     chi = np.array(robot.prior)
     chi[[robot.column('Fv24'), robot.column('Fc24')]] = -0.1, 0.7
     q, dq, ddq = (np.tile(x, 2)[:, :4] for x in motion(np.arange(2000) / 200.0, 1))
-    found = plain_friction(robot, chi, [Motion(q, dq, ddq)])
+    found = plain_friction(robot, chi, Motion(q, dq, ddq))
     assert [*found] == [*robot.joints, 'wrist']
     assert found['wrist'].viscous == 0.0 and 0.0 < found['wrist'].coulomb < 0.7
     assert found['arm'].exact and not found['wrist'].exact
