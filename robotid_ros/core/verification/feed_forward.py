@@ -81,7 +81,7 @@ def goal_with_efforts(
     # Held at the beginning first. At rest exactly: rounding would have Coulomb friction.
     q[0], dq[0], ddq[0] = goal.q[0], goal.dq[0], 0.0
     q[-1], dq[-1], ddq[-1] = goal.q[-1], goal.dq[-1], goal.ddq[-1]
-    tau = inverse_dynamics(robot, chi, q, dq, ddq, successive=True)
+    tau = inverse_dynamics(robot, chi, q, dq, ddq, successive=True, rounded=True)
     # In the end no friction of the path is left: at rest nobody knows it.
     for joint, k, values in path_columns(robot, q, dq):
         tau[-1, joint] -= chi[k] * values[-1]

@@ -162,18 +162,14 @@ def trajectory_message(
     if header is None and points.dq[-1].any():
         raise TrajectoryError('the trajectory does not end at rest: design it again')
     message = JointTrajectory(header=header or Header(), joint_names=list(points.joints))
-    rows = (a.tolist() for a in (points.time, points.q, points.dq, ddq, tau))
-    message.points = [
-        JointTrajectoryPoint(
-            positions=q,
-            velocities=dq,
-            accelerations=ddq,
-            effort=tau,
-            time_from_start=duration_message(max(0.0, time - ahead)),
-        )
-        for time, q, dq, ddq, tau in zip(*rows, strict=True)
-        if time >= first - 1e-9
-    ]
+    times = np.rint(np.maximum(points.time - ahead, 0.0) * 1e9).astype(np.int64)
+    kept = points.time >= first - 1e-9
+    rows = (a[kept].tolist() for a in (times, points.q, points.dq, ddq, tau))
+    for time, q, dq, ddq, tau in zip(*rows, strict=True):
+        point = JointTrajectoryPoint(positions=q, velocities=dq, accelerations=ddq, effort=tau)
+        stamp = point.time_from_start  # its own: one more to put there takes as long as a list
+        stamp.sec, stamp.nanosec = divmod(time, 10**9)
+        message.points.append(point)
     return message
 
 

@@ -54,6 +54,11 @@ def test_regressor_times_parameters_is_inverse_dynamics(variant, seed):
     assert W.shape == (robot.n, 7, robot.p)
     scale = np.abs(W).max() * np.abs(chi).max() * robot.p
     np.testing.assert_allclose((W @ chi).T, tau, atol=1e-9 * scale)
+    massless = chi.copy()  # as minimal parameters are
+    massless[robot.body_columns[:, 9]] = 0.0
+    for values in (chi, massless):
+        exact, near = (inverse_dynamics(robot, values, q, dq, ddq, rounded=r) for r in (0, 1))
+        np.testing.assert_allclose(near, exact, atol=1e-7 * np.abs(exact).max())
     model, bodies = model_with(robot, chi, armature=False), robot.body_columns.ravel()
     data, back = model.createData(), np.argsort(robot.order)
     states = zip(*(x[:, robot.order] for x in (q, dq, ddq)), strict=True)
