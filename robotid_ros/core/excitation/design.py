@@ -11,14 +11,13 @@ from ...exceptions import CollisionError, LimitError, TrajectoryError
 from ..arrays import Array
 from ..findings import Finding, finding, select
 from ..model.base_parameters import base_parameters
-from ..model.dynamics import inverse_dynamics
 from ..model.robot import Robot
 from .collision_scene import CollisionScene
-from .limits import check_efforts, check_trajectory, motion_limits, QUANTITIES, Usage
+from .limits import check_trajectory, motion_limits, QUANTITIES, Usage
 from .observation_matrix import ObservationModel
 from .problem import CRITERIA, Known, NextProblem, PayloadProblem, Problem
 from .settings import ExcitationSettings, payload_settings
-from .trajectory import Trajectory
+from .trajectory import Trajectory, Waypoints
 
 # Sharpness of the criterion and weight of what exceeds a limit, stage after stage. A condition
 # number has a kink where singular values meet, and they meet at its optimum: smoothed at first, it
@@ -173,13 +172,7 @@ MIN_COEFFICIENT = 1e-3  # of what each alone may reach: a smaller motion is none
 SHRINK_FACTOR, SHRINKINGS = 0.999, (0, *(2**k for k in range(11)), 1945)
 # Shares of the time limit at which the search ends, by what validates: designing another motion
 # takes about half as long. The last check of the motions needs the rest.
-SEARCH_SHARE = {'seed': 0.6, 'none': 0.9}
-VALIDATION_SHARE = 0.85
-# On a machine without much time for this process that rest is more. What follows the search takes
-# about so many times as long as what precedes it; what follows the validation's search takes about
-# as long as what followed the first one, and twice that is left, to be safe.
-FOLLOWING = {'seed': 8.0, 'none': 4.0}
-RESERVED_ENDS = 2.0
+SEARCH_SHARE, VALIDATION_SHARE = {'seed': 0.6, 'none': 0.9}, 0.85
 NO_ROOM = (
     'the limits leave no room for any motion from the start: move excitation.start away from its '
     'limits, or loosen effort, workspace or margins'
@@ -277,23 +270,16 @@ def design(
     else:
         problem = (PayloadProblem if settings.payload.mass else Problem)(robot, settings, scene)
     if (start := problem.start) is not None:
-        limits, still = problem.design_limits, np.zeros((1, robot.n))
-        bounds = zip(robot.joints, start, limits.lower, limits.upper, strict=True)
-        for joint, x, low, high in bounds:
-            if not low <= x <= high:
-                raise LimitError(joint, 'position', 0.0, float(x), float(low if x < low else high))
-        tau = inverse_dynamics(problem.robot, problem.robot.prior, start[None], still, still)
-        check_efforts(robot.joints, np.zeros(1), tau, limits.effort)
-        scene.check_path(start[None], np.zeros(1))
-    limit, preparation = settings.time_limit, time.monotonic() - begin
-    longest = min(SEARCH_SHARE[kind] * limit, limit - FOLLOWING[kind] * preparation)
-    search = Search(problem, progress, begin + longest)
+        still = np.zeros((2, robot.n))
+        ends = np.array([0.0, 1.0 / settings.rate])
+        rest = Waypoints(robot.joints, ends, still + start, still, still)
+        within = replace(problem.robot, limits=problem.design_limits)
+        check_trajectory(within, rest, settings, scene=scene)
+    search = Search(problem, progress, begin + SEARCH_SHARE[kind] * settings.time_limit)
     search.run()
-    searched = time.monotonic()
     result = _result(search, *search.best_trajectory())
     if kind != 'none':
-        reserve = RESERVED_ENDS * (time.monotonic() - searched)
-        end = begin + min(VALIDATION_SHARE * limit, limit - reserve)
+        end = begin + VALIDATION_SHARE * settings.time_limit
         result = _validated(result, problem, progress, end)
     return replace(result, elapsed=time.monotonic() - begin)
 
