@@ -438,12 +438,6 @@ F454 limits_in_degrees: No joint of an arm has such limits: [[{joints} {limits}]
   WHY A motion that is designed by such limits runs into stops.
 F455 base_held: {joints} lets the base float: the base is taken as fixed DO Fix the base to a stand
   WHY The model does not include motion of the base.
-F456 masses_in_grams error: The masses of the description add up to {mass:.4g} kg at a reach of
-  {reach:.2g} m MEANS They seem to be in grams DO Write masses in kg, inertias in kg·m² WHY Efforts
-  of a motion to be run, and standard parameters of links, follow from them.
-F457 inertias_in_other_unit error: The inertias of the description are those of bodies with a
-  radius of gyration of {radius:.3g} m MEANS They seem to be in kg·mm² or g·mm² DO Write inertias
-  in kg·m² WHY ^
 F470 servo_scale info: No effort was logged: torques scale with the description's masses MEANS If
   all bodies are 10 % heavier, then all torques are 10 % larger; ratios to the stiffness stay as
   they are DO To fix the scale, record a second log with a mass that is known, and name it by

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-import io
 import math
 import re
 from xml.etree import ElementTree
@@ -18,10 +17,17 @@ FREE_TYPES = 'floating', 'planar'
 JOINT_TYPES = (*MOVABLE_TYPES, 'fixed', *FREE_TYPES)
 # What a model takes from the elements of inertials and joints.
 INERTIA = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
-NUMERIC = {'mass': ('value',), 'inertia': INERTIA, 'origin': ('xyz', 'rpy'), 'axis': ('xyz',)}
-# Nesting and attributes of a URDF stay below 20, those of its extensions too; parsers take a time
-# that grows with the square of either.
-MAX_DEPTH, MAX_ATTRIBUTES = 100, 200
+NUMERIC = {
+    'mass': ('value',),
+    'inertia': INERTIA,
+    'origin': ('xyz', 'rpy'),
+    'axis': ('xyz',),
+    'limit': ('lower', 'upper', 'velocity', 'effort'),
+    'dynamics': ('damping', 'friction'),
+    'mimic': ('multiplier', 'offset'),
+}
+MAX_ATTRIBUTES = 200  # a URDF's have less than 20; parsers take a time that grows with the square
+MOST_ANGLE = 2.1 * math.pi  # of an origin: beyond a turn, it is in degrees [rad]
 MAX_ROUNDING = 6e-3  # largest error of an angle that is written with two decimals or more [rad]
 _COMMENT, _DECIMALS = re.compile('<!--.*?-->', re.DOTALL), re.compile(r'[-+]?\d*\.(\d{2,})')
 
@@ -68,31 +74,22 @@ def link_at(joint: ElementTree.Element, end: str, key: str = 'link') -> str:
     return '' if element is None else element.get(key, '')
 
 
-MOST_ANGLE = 2.1 * math.pi  # of an origin: beyond a turn, it is in degrees [rad]
-
-
 def parse_urdf(urdf: str) -> ElementTree.Element:
     """Parse a URDF; a ModelError where it is none, or with text where numbers must be."""
     if not urdf.strip():
         raise ModelError('the robot description is empty: give the text of a URDF')
-    if '<xacro:' in _COMMENT.sub('', urdf):
+    if re.search(r'<xacro:|="\$\{', _COMMENT.sub('', urdf)):
         raise ModelError('the robot description is the source of a xacro: run xacro on it first')
-    depth, elements = 0, ElementTree.iterparse(io.StringIO(urdf), ('start', 'end'))
     try:
-        for event, element in elements:
-            depth += 1 if event == 'start' else -1
-            if depth > MAX_DEPTH or len(element.attrib) > MAX_ATTRIBUTES:
-                raise ModelError(
-                    f'<{element.tag}> of the robot description is nested in {depth - 1} others '
-                    f'and has {len(element.attrib)} attributes: that is no URDF, give another file'
-                )
+        root = ElementTree.fromstring(urdf)
     except ElementTree.ParseError as error:
         raise ModelError(f'the robot description is not valid XML ({error}): repair it') from error
-    root = element
     if root.tag != 'robot':
         raise ModelError(
             f'the robot description starts with <{root.tag}>: give a URDF, which has <robot>'
         )
+    if (most := max(len(element.attrib) for element in root.iter())) > MAX_ATTRIBUTES:
+        raise ModelError(f'an element has {most} attributes: that is no URDF, give another file')
     # Text that a parser of URDFs would skip with a message on stderr only.
     owners = [(link, e) for link in root.findall('link') for e in link.findall('inertial')]
     owners += [(joint, joint) for joint in root.findall('joint')]
@@ -100,17 +97,14 @@ def parse_urdf(urdf: str) -> ElementTree.Element:
         for key in NUMERIC.get(element.tag, ()):
             if (text := element.get(key)) is None:
                 continue
-            if '$' in text:
-                raise ModelError(
-                    f"the robot description holds '{text}', it is the source of a xacro: run "
-                    'xacro on it first'
-                )
             try:
                 values = [float(word) for word in text.split()]
             except ValueError:
                 values = [math.nan]
             count, mass = 3 if key in ('xyz', 'rpy') else 1, element.tag == 'mass'
-            known = len(values) == count and all(map(math.isfinite, values))
+            known = len(values) == count and not any(map(math.isnan, values))
+            # Some write infinite limits.
+            known = known and (element.tag == 'limit' or all(map(math.isfinite, values)))
             turns = key == 'rpy' and known and max(map(abs, values)) > MOST_ANGLE
             if not known or turns or (mass and values[0] < 0.0):
                 what = 'three numbers' if count == 3 else 'a number'

@@ -1,7 +1,6 @@
 """Which joints of a description are driven, which are the arm, and which a recording moves."""
 
 from collections.abc import Iterator, Mapping, Sequence
-import contextlib
 import dataclasses
 from functools import cached_property
 import itertools
@@ -68,9 +67,9 @@ class JointTree:
             name, kind = str(element.get('name')), str(element.get('type'))
             limit, free = element.find('limit'), {'lower': -math.inf, 'upper': math.inf}
             limits = {'velocity': 0.0, 'effort': 0.0, **free}
-            for key, text in () if limit is None else limit.attrib.items():
-                with contextlib.suppress(ValueError):  # which is reported where the model is built
-                    limits[key] = float(text)
+            limits |= (
+                {} if limit is None else {k: float(limit.get(k, v)) for k, v in limits.items()}
+            )
             limits |= {} if kind in ('revolute', 'prismatic') else free
             mimics = link_at(element, 'mimic', 'joint') if kind in MOVABLE_TYPES else ''
             parent, child = (link_at(element, end) for end in ('parent', 'child'))

@@ -109,7 +109,7 @@ def test_what_does_not_fit_is_one_sentence(recorded, words):
     [
         ('<mimic joint="none"/>', "mimics 'none', which is no other movable joint"),
         ('<mimic joint="follower"/>', 'which is no other movable joint'),
-        ('<mimic joint="finger" multiplier="two"/>', 'must be numbers'),
+        ('<mimic joint="finger" multiplier="two"/>', 'must be a number'),
     ],
 )
 def test_a_wrong_mimic_is_one_sentence(mimic, words):
