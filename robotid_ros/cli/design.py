@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # Of a design, as JSON.
 FIGURES = (
-    *('criterion', 'value', 'condition_numbers', 'usage', 'limits', 'seed', 'solver'),
+    *('criterion', 'value', 'condition_numbers', 'usage', 'limits', 'seed'),
     *('evaluations', 'elapsed', 'verdict', 'notes', 'unchecked', 'shortcomings'),
 )
 
@@ -102,7 +102,7 @@ def run(args: argparse.Namespace) -> shared.Outcome:
         trajectory, numbers = result.trajectory, result.condition_numbers
         print_paragraph(
             f'{trajectory.family} {trajectory.hash}: period {trajectory.period:g} s, '
-            f'order {trajectory.order}, seed {result.seed}, {result.solver}, '
+            f'order {trajectory.order}, seed {result.seed}, '
             f'{result.evaluations} evaluations in {result.elapsed:.1f} s'
         )
         print_paragraph(

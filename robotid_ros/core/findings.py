@@ -557,10 +557,6 @@ F801 designed_columns info: The motion is designed for {count} columns: {which} 
   excites the parameters of these columns.
 F802 search_stopped info: The search was stopped before its end: the same seed may give another
   trajectory WHY A longer search excites more.
-F803 convex_hulls info: {count} meshes are replaced by their convex hulls WHY A hull is larger than
-  its mesh: distances are smaller than those of the robot.
-F804 boxes info: Meshes of {bodies} are too fine, or flat: boxes replace them WHY A box is larger
-  than its mesh: distances are smaller than those of the robot.
 F805 never_apart info: Not checked for collisions, because they overlap in every pose: {pairs} WHY
   Bodies that overlap in every pose are neighbours by their shapes.
 F806 overlapping: Not checked for collisions, because their shapes overlap in many poses: {pairs}

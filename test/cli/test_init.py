@@ -1,5 +1,6 @@
 """`robotid init` writes a configuration that runs with no line edited."""
 
+from dataclasses import replace
 from pathlib import Path
 import re
 import shutil
@@ -8,9 +9,8 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.excitation.collision_scene import CollisionScene
-from robotid_ros.core.findings import finding
 from robotid_ros.core.model import build_robot, RobotSettings
-from robotid_ros.core.setup.robot_setup import measure_load
+from robotid_ros.core.setup.robot_setup import complete_limits
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.files.export.bodies import is_physical, own_bodies
 from robotid_ros.files.robot_description import repair_inertials
@@ -65,9 +65,8 @@ def test_a_description_without_inertials_is_set_up_by_its_mass(run, tmp_path, mo
     assert configuration.excitation.accept_unchecked == ()
     # What its efforts may be is of the size of what the real arm needs, and above.
     real = build_robot(text, RobotSettings())
-    needed, _ = measure_load(
-        real, *(getattr(robot.limits, k) for k in ('velocity', 'acceleration')), 3.0
-    )
+    limits = replace(robot.limits, lower=real.limits.lower, upper=real.limits.upper)
+    needed = complete_limits(replace(real, limits=limits), configuration.excitation).effort
     assert np.all(robot.limits.effort[:3] > needed[:3])
     assert np.all(robot.limits.effort[:3] < 10.0 * needed[:3])
     designed('bare.yaml', run)
@@ -89,7 +88,7 @@ def test_meshes_above_the_description_are_found_by_all(run, tmp_path, monkeypatc
     configuration = load('arm.yaml')
     robot = build_robot(read_urdf(configuration) or '', configuration.robot)
     scene = CollisionScene(robot, configuration.excitation.workspace)
-    assert finding('convex_hulls', count=1) in scene.notes
+    assert not scene.unchecked.get('collision_geometry')
 
 
 def test_xacro_is_run_and_named_as_the_description(run, tmp_path, monkeypatch):

@@ -1,7 +1,7 @@
 """
 Bodies of a robot, ground and obstacles; their clearances, and those of the tool to its box.
 
-Meshes are replaced by their convex hulls, which is on the safe side and quick.
+Meshes are replaced by their convex hulls, or boxes, which is on the safe side and quick.
 """
 
 from collections.abc import Container, Iterator
@@ -27,10 +27,14 @@ shapes = getattr(pin, 'coal', None) or pin.hppfcl  # of Pinocchio 3, by their fo
 _MESHES = shapes.CachedMeshLoader()  # reads a file again only if it has changed
 GROUND = 'ground'
 _PACKAGE = re.compile('package://[^/]*/')
-SIZES = {'box': 3, 'sphere': 1, 'cylinder': 2}  # how many numbers the size of an obstacle has
+# What makes an obstacle, and how many numbers its size has.
+OBSTACLES = {
+    'box': (shapes.Box, 3),
+    'sphere': (shapes.Sphere, 1),
+    'cylinder': (shapes.Cylinder, 2),
+}
 DRAWS = 64  # random configurations: a pair that is too near in each is always so
 BALL_RADIUS = 0.01  # radius of the balls at the joints of a robot without collision geometry [m]
-LARGE_CLEARANCE = 0.05  # clearances above this need not be measured [m]
 FREE_PART = 50  # configurations at once: a motion that is not free is often found early
 # The penalty begins at this clearance, so that the search turns before bodies touch, and becomes
 # linear this much below it [m].
@@ -49,7 +53,7 @@ def collision_model(
     the first two links. Raises ConfigurationError for an obstacle of the wrong size, or a pair
     that does not exist.
     """
-    geometry, notes, unchecked = _link_geometry(robot, model, settings)
+    geometry, unchecked = _link_geometry(robot, model, settings)
     if not settings.self_collision:
         unchecked['self_collision'] = finding('self_collision_unchecked')
     if settings.ground is None:
@@ -81,28 +85,25 @@ def collision_model(
             high = [k for k in moving if joints[k] == model.frames[-1].parentJoint]
         half_space = shapes.Halfspace(np.array([0.0, 0.0, 1.0]), settings.ground)
         surround(GROUND, pin.SE3.Identity(), half_space, high)
-    notes += _remove_pairs(robot, model, geometry, settings)
-    make = {'box': shapes.Box, 'sphere': shapes.Sphere, 'cylinder': shapes.Cylinder}
+    notes = _remove_pairs(robot, model, geometry, settings)
     for name, obstacle in settings.obstacles.items():
-        for field, length in {'size': SIZES[obstacle.shape], 'position': 3, 'rpy': 3}.items():
-            values = getattr(obstacle, field)
-            if len(values) != length or not np.isfinite(values).all():
+        make, sizes = OBSTACLES[obstacle.shape]
+        for field, length in {'size': sizes, 'position': 3, 'rpy': 3}.items():
+            values, least = np.array(getattr(obstacle, field)), 0.0 if field == 'size' else -np.inf
+            if len(values) != length or not ((values > least) & (values < np.inf)).all():
                 raise ConfigurationError(
                     f"'excitation.workspace.obstacles.{name}.{field}' needs {length} finite "
-                    'numbers'
+                    f'numbers{" above zero" if field == "size" else ""}'
                 )
-        if min(obstacle.size) <= 0.0:
-            raise ConfigurationError(
-                f"'excitation.workspace.obstacles.{name}.size' must be above zero"
-            )
         place = pin.SE3(pin.rpy.rpyToMatrix(np.array(obstacle.rpy)), np.array(obstacle.position))
-        surround(name, place, make[obstacle.shape](*obstacle.size), moving)
+        surround(name, place, make(*obstacle.size), moving)
     return geometry, notes, unchecked
 
 
 def _link_geometry(
     robot: Robot, model: Any, settings: Workspace
-) -> tuple[Any, tuple[Finding, ...], dict[str, Finding]]:
+) -> tuple[Any, dict[str, Finding]]:
+    """Return the bodies of links, meshes as their hulls, and which links lack them."""
     geometry, unread, bare = _readable_geometry(robot.urdf, model, list(settings.mesh_folders))
     unchecked = {} if unread is None else {'collision_geometry': unread}
     if settings.ground is not None or settings.obstacles:
@@ -112,24 +113,20 @@ def _link_geometry(
         for place in (*places, (tool.name, tool.parentJoint, tool.placement)):
             if place[1] in bare:
                 geometry.addGeometryObject(pin.GeometryObject(*place, shapes.Sphere(BALL_RADIUS)))
-    hulls, boxes = 0, []
     for body in filter(_is_mesh, geometry.geometryObjects):
         points = body.geometry.vertices()
         # Coal crashes at flat meshes, and cannot hold more than 255 neighbours of a vertex, as in
-        # the fans of finely meshed discs.
+        # the fans of finely meshed discs: boxes replace these.
         with suppress(RuntimeError):
             if not is_flat(points):
                 if body.geometry.convex is None:
                     body.geometry.buildConvexHull(True, 'Qt')
-                body.geometry, hulls = body.geometry.convex, hulls + 1
+                body.geometry = body.geometry.convex
                 continue
-        boxes.append(body.name)
         lower, upper = points.min(axis=0), points.max(axis=0)
         body.placement = body.placement * pin.SE3(np.eye(3), 0.5 * (lower + upper))
         body.geometry = shapes.Box(*(upper - lower))
-    notes = [finding('convex_hulls', count=hulls)] if hulls else []
-    notes += [finding('boxes', bodies=boxes)] if boxes else []
-    return geometry, tuple(notes), unchecked
+    return geometry, unchecked
 
 
 def _readable_geometry(
@@ -385,28 +382,27 @@ class CollisionScene:
                 placed = place
             yield pin.computeDistance(*scene, pair)
 
-    def _bounded(self, rows: Array, largest: float) -> tuple[Array, Mask]:
-        """Return least clearances (N, pairs) [m], measured where they may be below the largest."""
+    def clearances(self, q: Array, largest: float = 0.0) -> Array:
+        """
+        Return clearances of configurations (N, n), (N, pairs) [m].
+
+        They are measured where they may be below the largest; others are lower bounds.
+        """
+        rows = self._model_order(q)
         least = self._gaps(rows) - self.settings.distance
         near = least < largest
         found = [result.min_distance for result in self._measured(rows, *np.nonzero(near))]
         least[near] = np.array(found) - self.settings.distance
-        return least, near
+        return least
 
-    def clearances(self, q: Array) -> Array:
-        """Return clearances (N, pairs) [m], infinity where they exceed `LARGE_CLEARANCE`."""
-        least, near = self._bounded(self._model_order(q), LARGE_CLEARANCE)
-        return np.where(near, least, np.inf)
+    def are_free(self, q: Array) -> Mask:
+        """Return which configurations (N, n) keep the smallest distance, (N,)."""
+        return np.all(self.clearances(q) >= 0.0, axis=1)
 
     def is_free(self, q: Array) -> bool:
         """Return whether all configurations (N, n) keep the smallest distance."""
         parts = np.array_split(q, 1 + len(q) // FREE_PART)
         return all(self.are_free(part).all() for part in parts)
-
-    def are_free(self, q: Array) -> Mask:
-        """Return which configurations (N, n) keep the smallest distance, (N,)."""
-        least, _ = self._bounded(self._model_order(q), 0.0)
-        return np.all(least >= 0.0, axis=1)
 
     def penalty(self, q: Array) -> tuple[float, Array]:
         """

@@ -10,7 +10,6 @@ import numpy as np
 from ...exceptions import CollisionError, LimitError, TrajectoryError
 from ..arrays import Array
 from ..findings import Finding, finding, select
-from ..model.base_parameters import base_parameters
 from ..model.robot import Robot
 from .collision_scene import CollisionScene
 from .limits import check_trajectory, motion_limits, QUANTITIES, Usage
@@ -60,7 +59,6 @@ class Search:
         self.problem, self.progress, self._given = problem, progress, given
         self.best: Array | None = None
         self.objective, self.stopped, self.evaluations = np.inf, False, 0
-        self.history: list[tuple[int, float]] = []
         self._latest: Array | None = None
         self._begin, self._end = time.monotonic(), end
         self._phase, self._iterations = 'starting', 0
@@ -117,7 +115,6 @@ class Search:
         if not objective < self.objective:  # nor is it NaN
             return False
         self.best, self.objective = repaired, objective
-        self.history.append((self.evaluations, self.problem.criterion.report(objective)))
         return True
 
     def _on_iteration(self, x: Array) -> None:
@@ -189,12 +186,9 @@ class Design:
     value: float
     columns: tuple[str, ...]  # that the figures are about
     condition_numbers: dict[str, float]  # 'raw', 'normalised' and 'frobenius'
-    singular_values: tuple[float, ...]  # of the weighted observation matrix / √N, descending
     usage: Usage  # shares of the limits that the trajectory uses
     limits: dict[str, tuple[float, ...]]  # by quantity
-    history: tuple[tuple[int, float], ...]  # (evaluations, best feasible criterion)
     seed: int
-    solver: str
     evaluations: int
     notes: tuple[Finding, ...] = ()  # what a user should know
     unchecked: tuple[Finding, ...] = ()  # what is not checked in the workspace
@@ -295,18 +289,12 @@ def next_motion(
     """
     Return a motion for what is unknown, as long as the present one and from where that ends.
 
-    None where the present one tells nearly as much again: noise alone is what limits. Efforts are
-    those of what is `known`; the search ends at `end` on the clock of `time.monotonic`. Raises
-    errors as `design` does.
+    None where the present one tells nearly as much again: noise alone is what limits. The search
+    ends at `end` on the clock of `time.monotonic`. Raises errors as `design` does.
     """
     same = {name: getattr(present, name) for name in ('family', 'period', 'order')}
     settings = replace(settings, **same, periods=1, start=tuple(present.start), starts=1)
-    base, prior = base_parameters(robot), robot.prior.copy()
-    places = [known.names.index(name) for name in base.names if name in known.names]
-    if len(places) == base.rank:  # else refused below
-        prior[base.columns] += known.value[places] - base.of(prior)
-    scene = CollisionScene(robot, settings.workspace)
-    problem = NextProblem(replace(robot, prior=prior), settings, scene, known)
+    problem = NextProblem(robot, settings, CollisionScene(robot, settings.workspace), known)
     given = [problem.pack(present.start, k * present.coefficients) for k in (1.0, SLOW)]
     search = Search(problem, None, end, given)
     search.run()
@@ -355,12 +343,9 @@ def _result(search: Search, trajectory: Trajectory, usage: Usage) -> Design:
         value=problem.criterion.report(search.objective),
         columns=tuple(problem.robot.parameters[k].name for k in problem.columns),
         condition_numbers=numbers,
-        singular_values=tuple(singular.tolist()),
         usage=usage,
         limits={name: tuple(values.tolist()) for name, values in limits.items()},
-        history=tuple(search.history),
         seed=problem.settings.seed,
-        solver='gradient',
         evaluations=search.evaluations,
         notes=(*notes, *select(problem.robot.warnings, 'limits_in_degrees'), *problem.scene.notes),
         unchecked=tuple(problem.scene.unchecked.values()),

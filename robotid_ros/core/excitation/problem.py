@@ -28,7 +28,6 @@ class Criterion(NamedTuple):
     name: str
     objective: Callable[..., tuple[float, Array]]
     report: Callable[[float], float]
-    smoothable: bool = False
 
 
 def condition(s: Array, sharpness: float = math.inf) -> tuple[float, Array]:
@@ -111,14 +110,15 @@ def smallest(s: Array) -> tuple[float, Array]:
 CRITERIA: dict[str, Criterion] = {
     each.name: each
     for each in (
-        Criterion('condition', condition, math.exp, smoothable=True),
-        Criterion('normalised_condition', normalised_condition, math.exp, smoothable=True),
+        Criterion('condition', condition, math.exp),
+        Criterion('normalised_condition', normalised_condition, math.exp),
         Criterion('frobenius', frobenius, math.exp),
         Criterion('d_optimal', d_optimal, float),
         Criterion('smallest', smallest, float),
     )
 }
 
+SMOOTHABLE = ('condition', 'normalised_condition')
 
 # Samples of a period that the criterion sees: so many a harmonic, so many at least, and so many
 # times more where friction has a shape of its own about standstill, which few samples would miss.
@@ -266,9 +266,9 @@ class Problem:
         """Return the objective of W (N, n, columns) and its gradient in S = WᵀW/N + RᵀR."""
         rows = self.rows(w)
         s = rows.T @ rows
-        smoothing = (sharpness,) if self.criterion.smoothable else ()
+        smoothing = {'sharpness': sharpness} if self.criterion.name in SMOOTHABLE else {}
         try:
-            return self.criterion.objective(s, *smoothing)
+            return self.criterion.objective(s, **smoothing)
         except np.linalg.LinAlgError:
             return np.inf, np.zeros_like(s)
 
@@ -397,6 +397,7 @@ class NextProblem(Problem):
     Rows count by the residual of their joint, and as many as are independent. The covariance is
     scaled to the error that the verdict expects of the parameters: what the model leaves out
     widens σ, and no motion reduces it. `before` is that error, relative, of all joints together.
+    Efforts are those of what is known.
     """
 
     columns_note = 'with their known covariance'
@@ -430,6 +431,9 @@ class NextProblem(Problem):
             covariance *= min(share, 1.0)
         goal = goals.sum(axis=0) / robot.n
         self.before = math.sqrt(np.sum(goal * covariance))
+        prior = robot.prior.copy()
+        prior[base.columns] += of[0] - base.of(prior)
+        self.robot = replace(robot, prior=prior)
         # In the coordinates of the design's columns, as means over the rows of the motion.
         count = known.rate * settings.period * settings.periods
         turn = base.matrix[:, self.columns]

@@ -7,7 +7,7 @@ import numpy as np
 from ..arrays import Array
 from ..findings import Finding, finding
 from .pinocchio_model import build_model
-from .urdf_parsing import check_tree, link_at, parse_urdf
+from .urdf_parsing import check_tree, INERTIA, link_at, parse_urdf
 
 # A link's mass goes with its length times the reach of what it carries, both with this part of the
 # whole reach added. Of 14 industrial arms with known masses, weight and inertia at the first three
@@ -45,11 +45,10 @@ def with_inertials(urdf: str, mass: float) -> tuple[str, tuple[Finding, ...]]:
     """
     Share the mass of a robot out between its links, where the description gives them none.
 
-    Each becomes a rod from its joint to the middle of those that it carries. Parameters that a
-    motion determines do not depend on it; efforts of a motion that is designed with it do. The
-    mass is that of the whole robot, its base included, by the data sheet [kg]; 0: unknown. Returns
-    the text, the same where a moving link has a mass that is no placeholder, or that of the robot
-    is unknown, and notes.
+    Parameters that a motion determines do not depend on it; efforts of a motion that is designed
+    with it do. The mass is that of the whole robot, its base included, by the data sheet [kg]; 0:
+    unknown. Returns the text, the same where a moving link has a mass that is no placeholder, or
+    that of the robot is unknown, and notes.
     """
     if not 0.0 < mass < np.inf:
         return urdf, ()
@@ -79,18 +78,13 @@ def with_inertials(urdf: str, mass: float) -> tuple[str, tuple[Finding, ...]]:
         link = links[link_at(joints[name], 'child')]
         for empty in link.findall('inertial'):
             link.remove(empty)
-        link.append(_rod(mass * share, np.mean(places or [np.zeros(3)], axis=0)))
+        # A rod from the joint to the middle of those that it carries, as thick as `RADIUS`.
+        end = np.mean(places or [np.zeros(3)], axis=0)
+        square = (float(end @ end) * np.eye(3) - np.outer(end, end)) / 12.0
+        inertia = mass * share * (square + 0.4 * RADIUS**2 * np.eye(3))
+        inertial = ElementTree.SubElement(link, 'inertial')
+        ElementTree.SubElement(inertial, 'origin', xyz=' '.join(f'{x:.9g}' for x in end / 2.0))
+        ElementTree.SubElement(inertial, 'mass', value=f'{mass * share:.9g}')
+        moments = zip(INERTIA, inertia[np.triu_indices(3)], strict=True)
+        ElementTree.SubElement(inertial, 'inertia', {key: f'{x:.9g}' for key, x in moments})
     return ElementTree.tostring(root, encoding='unicode'), (finding('masses_assumed', mass=mass),)
-
-
-def _rod(mass: float, end: Array) -> ElementTree.Element:
-    """Return the inertial of a rod from the joint to `end` (3,) [m], as thick as `RADIUS`."""
-    square = (float(end @ end) * np.eye(3) - np.outer(end, end)) / 12.0
-    inertia = mass * (square + 0.4 * RADIUS**2 * np.eye(3))
-    inertial = ElementTree.Element('inertial')
-    ElementTree.SubElement(inertial, 'origin', xyz=' '.join(f'{x:.9g}' for x in end / 2.0))
-    ElementTree.SubElement(inertial, 'mass', value=f'{mass:.9g}')
-    names = 'xyz'
-    values = {f'i{names[a]}{names[b]}': inertia[a, b] for a in range(3) for b in range(a, 3)}
-    ElementTree.SubElement(inertial, 'inertia', {k: f'{v:.9g}' for k, v in values.items()})
-    return inertial

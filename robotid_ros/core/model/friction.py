@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 import dataclasses
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -107,14 +107,7 @@ PLAIN = ('viscous', 'coulomb', 'offset')
 UNKNOWN = 0.0  # default of a shape constant of which no two robots share one: to be given
 
 
-class Dry(NamedTuple):
-    """Share of each parameter in the friction that holds a joint at rest; in a constant torque."""
-
-    hold: tuple[float, ...]
-    constant: tuple[float, ...]
-
-
-SYMMETRIC = Dry((1.0,), (0.0,))  # of one parameter, the same both ways
+SYMMETRIC = (1.0,), (0.0,)  # dry friction of one parameter, the same both ways
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,7 +133,8 @@ class TermKind:
     # Natural amplitude of columns that a mixed model shrinks; of a spring half its range.
     amplitude: float = 0.0
     jumps: bool = False  # by a step where the joint turns round
-    dry: Dry | None = None  # of a simulated joint
+    # Share of each parameter in the friction that holds a joint at rest, and in a constant torque.
+    dry: tuple[tuple[float, ...], tuple[float, ...]] | None = None
     # A torque of position, no friction: exporters write it as a spring, or say that they cannot.
     spring: bool = False
 
@@ -153,15 +147,13 @@ def term(
     return TermKind(tuple(symbols.split()), unit, columns, tuple(own.split()), **others)
 
 
-def _unknown(*names: str) -> dict[str, float]:
-    return dict.fromkeys(names, UNKNOWN)
-
-
 def _ripple(symbols: str, order: str) -> TermKind:
-    columns, constants = partial(ripple, order), _unknown(order)
+    columns, constants = partial(ripple, order), {order: UNKNOWN}
     return term(symbols, FORCE, columns, '', constants=constants, of_position=True)
 
 
+# Constant of columns that a mixed model shrinks.
+_OF_SPEED = {'speed_scale': UNKNOWN}
 # Columns of the mixed model beside plain friction: see `core.mixed`.
 _shrunk = partial(term, unit=FORCE, positive='', amplitude=1.0)
 FRICTION_TERMS: Mapping[str, TermKind] = {
@@ -170,7 +162,7 @@ FRICTION_TERMS: Mapping[str, TermKind] = {
     'offset': term('off', FORCE, lambda dq, _: (np.ones_like(dq),), positive=''),
     'asymmetric_coulomb': term(
         'Fcp Fcm', FORCE, lambda dq, _: ((dq > 0).astype(float), -(dq < 0).astype(float)),
-        described='friction', jumps=True, dry=Dry((0.5, 0.5), (0.5, -0.5)),
+        described='friction', jumps=True, dry=((0.5, 0.5), (0.5, -0.5)),
     ),
     'asymmetric_viscous': term(
         'Fvp Fvm', VISCOUS, lambda dq, _: (np.maximum(dq, 0.0), np.minimum(dq, 0.0)),
@@ -203,23 +195,23 @@ FRICTION_TERMS: Mapping[str, TermKind] = {
     # pushes away would be gravity or geometry that the model has wrong.
     'spring': term('Kq', STIFFNESS, lambda q, _: (q,), of_position=True, spring=True),
     'low_speed': _shrunk(
-        'Dsa Dsb Dsc', columns=low_speed_columns, constants=_unknown('speed_scale')
+        'Dsa Dsb Dsc', columns=low_speed_columns, constants=_OF_SPEED
     ),
     'rounded_sign': _shrunk(
-        'Dra Drb Drc', columns=rounded_sign_columns, constants=_unknown('speed_scale')
+        'Dra Drb Drc', columns=rounded_sign_columns, constants=_OF_SPEED
     ),
     'direction': _shrunk(
-        'Dva', columns=direction_column, constants=_unknown('speed_scale')
+        'Dva', columns=direction_column, constants=_OF_SPEED
     ),
     'slip': _shrunk('Dpa Dpb Dpc', columns=lambda dq, _: (0.0 * dq,) * 3, of_path=maxwell_columns),
     # A load or a position is clamped where the fit has seen no more.
     'load': _shrunk(
         'Dla Dlb', columns=load_columns, load_dependent=True,
-        constants=_unknown('speed_scale', 'load_scale', 'load_low', 'load_high'),
+        constants=dict.fromkeys(('speed_scale', 'load_scale', 'load_low', 'load_high'), UNKNOWN),
     ),
     'position': _shrunk(
         'Dqa', columns=position_column, of_position=True, spring=True,
-        constants=_unknown('position_low', 'position_high', 'position_mean'),
+        constants=dict.fromkeys(('position_low', 'position_high', 'position_mean'), UNKNOWN),
     ),
     # A term for each order of ripple that a joint may have.
     'ripple': _ripple('Rc Rs', 'ripple_order'),

@@ -8,6 +8,7 @@ import numpy as np
 import pinocchio
 
 from ..arrays import Array, Indices, Mask
+from .pinocchio_model import KinematicTree
 from .robot import PINOCCHIO_ORDER
 
 BLOCK_SIZE = 2048  # samples whose vectors stay in the processor's cache, and calls are few
@@ -187,20 +188,17 @@ def inertial_columns(
 def _joints(model: Any) -> list[_Joint]:
     if model in _known:
         return _known[model]
-    data, zero, result = model.createData(), np.zeros(model.nq), list[_Joint]()
-    for number in range(model.nv):
-        place, parent = model.jointPlacements[number + 1], int(model.parents[number + 1]) - 1
-        jacobian = pinocchio.computeJointJacobian(model, data, zero, number + 1)
-        axis = jacobian.reshape(6, -1)[:, number]  # of one joint it is a vector
-        slides = not axis[3:].any()
+    tree, result = KinematicTree(model), list[_Joint]()
+    for number, (parent, axis) in enumerate(zip(tree.parents, tree.axes, strict=True)):
+        slides, turned = not axis[3:].any(), tree.rotations[number]
         # A rotation whose last column is the axis.
         along = axis[:3] if slides else axis[3:]
         other = np.cross(np.eye(3)[np.argmin(np.abs(along))], along)
         other /= np.linalg.norm(other)
         frame = np.column_stack([other, np.cross(along, other), along])
         before = result[parent].frame if parent >= 0 else np.eye(3)
-        rotation = (place.rotation @ frame).T @ before
-        moves = np.array([place.translation, place.rotation @ axis[:3]]) @ before
+        rotation = (turned @ frame).T @ before
+        moves = np.array([tree.translations[number], turned @ axis[:3]]) @ before
         levers = np.array([-rotation @ pinocchio.skew(x) for x in moves])
         # ω × (ω × p) = ω (ω·p) − p (ω·ω).
         i, j = UPPER

@@ -290,28 +290,6 @@ def _affixes(name: str, other: str) -> Iterator[tuple[str, str, bool]]:
         yield 'suffix', long[-rest:], longer
 
 
-def _moving_joints(
-    settings: RobotSettings, names: Sequence[str], recorded: Mapping[str, PositionRange]
-) -> tuple[str, ...]:
-    """Return the recorded joints that moved, or all of them where settings have one value each."""
-    common = tuple(name for name in names if name in recorded)
-    if not common:
-        text = (
-            f'the recording has the joints {shortened(tuple(recorded), FEW)}, the robot '
-            f'description {shortened(names, FEW)}: '
-        )
-        pairs, shorter = matching_names(names, [*recorded]), without_beginning([*recorded])
-        pairs = pairs or [(n, shorter[rest]) for n, rest in matching_names(names, [*shorter])]
-        if not pairs:
-            raise ModelError(text + 'give the description of the robot that was recorded')
-        listed = shortened([f'{name} to {other}' for name, other in pairs], FEW)
-        raise ModelError(f'{text}rename {listed} in the description')
-    moving = tuple(name for name in common if recorded[name].moves)
-    if not moving:
-        raise ModelError(f'{", ".join(common)} stood still in the recording: record a motion')
-    return common if any(getattr(settings, name) for name in PER_JOINT_SETTINGS) else moving
-
-
 def select_joints(
     urdf: str, settings: RobotSettings, recorded: Mapping[str, PositionRange],
     left_out: Mapping[str, PositionRange] | None = None,
@@ -327,7 +305,22 @@ def select_joints(
     tree, seen = JointTree(urdf), left_out or {}
     names, followers = tree.movable, tree.mimics
     free = [k for k in names if k not in settings.locked and k not in followers]
-    joints = settings.joints or _moving_joints(settings, free, recorded)
+    common = tuple(name for name in free if name in recorded)
+    moving = tuple(name for name in common if recorded[name].moves)
+    # Settings of one value per joint are of all free ones.
+    each = any(getattr(settings, name) for name in PER_JOINT_SETTINGS)
+    joints = settings.joints or (common if each and moving else moving)
+    if not joints and common:
+        raise ModelError(f'{", ".join(common)} stood still in the recording: record a motion')
+    if not joints:
+        pairs, shorter = matching_names(free, [*recorded]), without_beginning([*recorded])
+        pairs = pairs or [(n, shorter[rest]) for n, rest in matching_names(free, [*shorter])]
+        alike = shortened([f'{name} to {other}' for name, other in pairs], FEW)
+        remedy = f'rename {alike} in' if pairs else 'give'
+        raise ModelError(
+            f'the recording has the joints {shortened(tuple(recorded), FEW)}, the robot '
+            f'description {shortened(free, FEW)}: {remedy} the description'
+        )
     others = [k for k in free if k not in joints and k in recorded]
     at_rest = () if settings.joints else others
     notes = [finding('stood_still', [k], position=recorded[k].middle) for k in at_rest]

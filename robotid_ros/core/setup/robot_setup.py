@@ -225,35 +225,19 @@ TRACKING_ERROR, TRACKING_ERROR_PRISMATIC = 0.1, 0.02
 MAX_EFFORT_MARGIN = 0.5  # a margin beyond this leaves no motion worth the name
 
 
-def measure_load(
-    robot: Robot, velocity: Array, acceleration: Array, amplitude: float
-) -> tuple[Array, Array]:
-    """
-    Return what drives have to bear over random states within limits (n,), by the prior's bodies.
+class CompleteLimits(NamedTuple):
+    """Limits with what the description lacks filled in, and what drives then have to bear."""
 
-    That is the largest effort without friction (n,) [N·m, N], and the largest element of the mass
-    matrix's diagonal (n,) [kg·m², kg]. `amplitude` bounds joints without position limits [rad].
-    """
-    rng = np.random.default_rng(0)
-    lower = np.maximum(robot.limits.lower, -amplitude)
-    upper = np.minimum(robot.limits.upper, amplitude)
-    chi = np.where([p.symbol in PLAIN_SYMBOLS for p in robot.parameters], 0.0, robot.prior)
-    q = rng.uniform(np.minimum(lower, upper), upper, (STATES, robot.n))
-    dq, ddq = (rng.choice((-1.0, 1.0), q.shape) * x for x in (velocity, acceleration))
-    effort = np.abs(inverse_dynamics(robot, chi, q, dq, ddq)).max(axis=0)
-    inertia = np.diagonal(mass_matrix(robot, chi, q), axis1=1, axis2=2).max(axis=0)
-    return effort, inertia
+    limits: Limits  # of velocity, acceleration and effort all finite
+    rules: dict[str, str]  # by what was filled in: the rule, and the joints it was used for
+    # (n,) over random states within them, by the prior's bodies: largest effort without friction
+    # [N·m, N], and largest element of the mass matrix's diagonal [kg·m², kg].
+    effort: Array
+    inertia: Array
 
 
-def complete_limits(
-    robot: Robot, settings: ExcitationSettings
-) -> tuple[Limits, dict[str, str], tuple[Array, Array]]:
-    """
-    Fill in what the description does not limit.
-
-    Returns velocity, acceleration and effort limits that are all finite; by the name of each that
-    had to be filled in, the rule and the joints it was used for; the load that they come with.
-    """
+def complete_limits(robot: Robot, settings: ExcitationSettings) -> CompleteLimits:
+    """Fill in what the description does not limit, by what is usual and what a motion needs."""
     limits, rules, alike = robot.limits, {}, robot.prismatic == robot.prismatic[:, None]
     known = {
         name: np.isfinite(limit := np.asarray(getattr(limits, name))) & (limit > 0.0)
@@ -265,8 +249,15 @@ def complete_limits(
     velocity = np.where(known['velocity'], limits.velocity, slowest)
     full_speed = velocity / settings.acceleration_time
     acceleration = np.where(known['acceleration'], limits.acceleration, full_speed)
-    load = measure_load(robot, velocity, acceleration, settings.amplitude)
-    needed = np.maximum(load[0], LEAST_EFFORT * (load[0] * alike).max(axis=1))
+    rng = np.random.default_rng(0)
+    lower = np.maximum(limits.lower, -settings.amplitude)
+    upper = np.minimum(limits.upper, settings.amplitude)
+    chi = np.where([p.symbol in PLAIN_SYMBOLS for p in robot.parameters], 0.0, robot.prior)
+    q = rng.uniform(np.minimum(lower, upper), upper, (STATES, robot.n))
+    dq, ddq = (rng.choice((-1.0, 1.0), q.shape) * x for x in (velocity, acceleration))
+    load = np.abs(inverse_dynamics(robot, chi, q, dq, ddq)).max(axis=0)
+    inertia = np.diagonal(mass_matrix(robot, chi, q), axis1=1, axis2=2).max(axis=0)
+    needed = np.maximum(load, LEAST_EFFORT * (load * alike).max(axis=1))
     reserve = EFFORT_RESERVE * (UNKNOWN_MASSES if robot.assumed_inertials else 1.0)
     effort = np.where(known['effort'], limits.effort, reserve * needed)
     texts = {
@@ -281,8 +272,10 @@ def complete_limits(
         if without:
             which = f' of {", ".join(without)}' if known[name].any() else ''
             rules[name] = f'The description has no {name} limit{which}: {text}.'
-    found = {'velocity': velocity, 'acceleration': acceleration, 'effort': effort}
-    return dataclasses.replace(limits, **found), rules, load
+    filled = dataclasses.replace(
+        limits, velocity=velocity, acceleration=acceleration, effort=effort
+    )
+    return CompleteLimits(filled, rules, load, inertia)
 
 
 class SimulatedDrives(NamedTuple):
@@ -312,7 +305,7 @@ def drives_for_gains(
     Gains p and d (n,) [N·m/rad, N·m·s/rad], 0 where there is none, are taken to damp the joint
     critically, `J = d² / (4 ζ² p)`: what the link lacks of J is the rotor's.
     """
-    limits, _, (largest_effort, inertia) = complete_limits(robot, settings)
+    limits, _, largest_effort, inertia = complete_limits(robot, settings)
     needed = np.minimum(largest_effort, limits.effort)
     largest = np.array([needed[robot.prismatic == kind].max() for kind in robot.prismatic])
     friction = FRICTION * needed + FRICTION_OF_LARGEST * largest
@@ -397,7 +390,7 @@ def set_up_robot(
         robot = build_robot(urdf, settings)
     workspace = Workspace(frame=arm.tip, mesh_folders=mesh_folders)
     excitation = ExcitationSettings(workspace=workspace, time_limit=DESIGN_TIME)
-    limits, rules, _ = complete_limits(robot, excitation)
+    limits, rules, *_ = complete_limits(robot, excitation)
     error = np.where(robot.prismatic, TRACKING_ERROR_PRISMATIC, TRACKING_ERROR)
     gains = [facts.gains.get(joint, {}) for joint in robot.joints]
     p, d = (np.array([row.get(name, 0.0) for row in gains]) for name in 'pd')

@@ -188,7 +188,7 @@ def test_limits_that_are_lacking_follow_the_rules_that_are_said():
     assert setup.limits.acceleration.tolist() == [4.0, 3.0, 3.0, 6.0]
     assert set(setup.rules) == {'velocity', 'acceleration', 'effort'}
     assert 'limit of arm_2: that of the slowest' in setup.rules['velocity']
-    limits, _, (effort, _) = complete_limits(setup.robot, setup.excitation)
+    limits, _, effort, _ = complete_limits(setup.robot, setup.excitation)
     assert limits.effort.tolist()[::3] == [60.0, 60.0]
     assert limits.effort[2] == pytest.approx(EFFORT_RESERVE * effort[2])
     bare = {name: '<limit lower="-2" upper="2" velocity="0" effort="0"/>' for name in names}
@@ -236,7 +236,7 @@ def test_a_joint_that_slides_without_position_limits_is_one_sentence():
 def test_loops_of_the_simulated_robot_are_stiff_and_slow_enough():
     setup = set_up_robot(description(ARM), facts=KnownFacts(update_rate=500.0))
     drives, error = setup.drives, setup.tracking_error
-    _, _, (_, inertia) = complete_limits(setup.robot, setup.excitation)
+    *_, inertia = complete_limits(setup.robot, setup.excitation)
     total = inertia + drives.rotor_inertia
     omega = drives.d / (2.0 * total)
     np.testing.assert_allclose(drives.p, total * omega**2)
@@ -279,7 +279,7 @@ def test_rotors_are_guessed_from_gains_that_damp_critically(plain):
     p = np.array([9000.0, 6000.0, 0.0, 10.0])
     d = np.array([1200.0, 900.0, 0.0, 0.1])
     drives = drives_for_gains(robot, settings, (p, d), 500.0, setup.tracking_error)
-    _, _, (_, inertia) = complete_limits(robot, settings)
+    *_, inertia = complete_limits(robot, settings)
     total = drives.rotor_inertia + inertia
     # ζ = d / (2 sqrt(p J)), where the gains tell of more than the link.
     np.testing.assert_allclose(d[:2] / (2.0 * np.sqrt(p[:2] * total[:2])), 1.0, rtol=1e-12)
