@@ -5,6 +5,7 @@ from concurrent.futures import Future
 from contextlib import closing, contextmanager, suppress
 import dataclasses
 from datetime import datetime, timezone
+from functools import cached_property, partial
 from pathlib import Path
 import threading
 from typing import Any
@@ -12,17 +13,17 @@ from typing import Any
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 import numpy as np
+from numpy.typing import NDArray
+from sensor_msgs.msg import JointState
 
-from ...core.arrays import Array
+from ...core.arrays import any_effort, Array
 from ...core.excitation.trajectory import Trajectory, Waypoints, waypoints
-from ...core.verification.feed_forward import check_feed_forward, REST, with_rests
-from ...core.verification.gains import NAMES
-from ...core.verification.tracking import (
-    evaluate_postures,
-    static_postures,
-    Tracking,
-    tracks_better,
-)
+from ...core.identification_settings import GainProposalSettings, IdentificationSettings
+from ...core.signals.recording import Recording
+from ...core.signals.stamp_correction import observed_update_rate
+from ...core.verification import feed_forward, gains, tracking
+from ...core.verification.feed_forward import REST
+from ...core.verification.tracking import Tracking
 from ...exceptions import (
     ControllerError,
     RobotIdError,
@@ -32,13 +33,21 @@ from ...exceptions import (
 )
 from ...files import verification as record
 from ...files.configuration import Configuration
-from ..common.controller import ControllerClient
+from ...files.formats.joint_table import JointTable
+from ..common import controller as jtc
+from ..common.batched_subscription import decode
 from ..common.guardian import Guardian
-from ..common.messages import State, status, status_array, values_of
+from ..common.messages import (
+    stack_joint_states,
+    stamps_to_nanoseconds,
+    State,
+    status,
+    status_array,
+    values_of,
+)
 from ..common.runtime import ConfiguredNode, LATCHED
 from ..common.verified_model import expect_own, load_model, VerifiedModel
 from ..common.worker_process import start_in_process
-from . import motion_log
 from .motion_clock import course_of
 from .session import Session
 from .supervisor import GoalPhase, SessionContext
@@ -55,7 +64,79 @@ GROWTH = 0.5
 # trial ends: friction and weight leave as much of any motion, and less with stiffer gains.
 GROWN_ERROR = 2.0
 KINDS = 'verify', 'verify_gains', 'verify_static'  # services, and methods that verify
+LEAST_STATES = 50  # of a motion: lost ones are no reason to doubt a root mean square
 PlainGains = dict[str, dict[str, float]]
+
+
+@dataclasses.dataclass(frozen=True)
+class MotionLog:
+    """Serialised messages, and the stamps between which they count, on the robot's clock [ns]."""
+
+    joints: tuple[str, ...]
+    states: list[bytes]
+    joint_states: list[bytes]
+    start: int = 0
+    stop: int = 1 << 62
+
+    def tracking(self) -> Tracking:
+        """Return the controller's errors; `RobotStateError`: there are next to none."""
+        stamp, error, _, _ = self._states
+        rows = (stamp >= self.start) & (stamp <= self.stop)
+        if rows.sum() < LEAST_STATES:
+            raise RobotStateError(
+                f'only {rows.sum()} states of the controller arrived in a whole motion: reduce '
+                'the load of this machine'
+            )
+        return Tracking(self.joints, np.multiply(stamp[rows] - self.start, 1e-9), error[rows])
+
+    def recording(self) -> Recording:
+        """Return positions and efforts, see `_samples`."""
+        stamp, position, effort = self._samples()
+        rows = (stamp >= self.start) & (stamp <= self.stop)
+        time = np.multiply(stamp[rows] - self.start, 1e-9)
+        return Recording(self.joints, time, position[rows], effort[rows], source='the robot')
+
+    def means(self) -> tuple[Array, Array]:
+        """Return the mean position and effort (n,), as published."""
+        _, position, effort = self._samples()
+        if not len(position) or not np.isfinite(effort).all():
+            raise RobotStateError('no efforts at rest: is the driver running?')
+        return position.mean(axis=0), effort.mean(axis=0)
+
+    def update_rate(self, nominal: float) -> float:
+        """Return the controller's rate of updates [Hz]; `RobotStateError`: nothing tells it."""
+        steps = np.diff(self._measured.stamp) * 1e-9
+        stamp = self._states[0]
+        rate = 1.0 / float(np.median(steps)) if len(steps) and np.median(steps) > 0.0 else 0.0
+        found = observed_update_rate(nominal, np.multiply(stamp - stamp[:1], 1e-9), rate)
+        if not found:
+            raise RobotStateError("the controller's states do not show how often it updates")
+        return found
+
+    @cached_property
+    def _states(self) -> tuple[NDArray[np.int64], Array, Array, Array]:
+        """Stamps, tracking errors, positions and commanded efforts of states with errors."""
+        messages = (decode(data, jtc.STATE_TYPE) for data in self.states)
+        found = [m for m in messages if m and jtc.is_well_formed_state(m, self.joints)]
+        stamp, stack = stamps_to_nanoseconds(found), partial(jtc.stack_states, found, self.joints)
+        error, position = stack('error'), stack('feedback')
+        effort = stack('output', 'effort')
+        rows = np.isfinite(error).all(axis=1)
+        return stamp[rows], error[rows], position[rows], effort[rows]
+
+    @cached_property
+    def _measured(self) -> JointTable:
+        states = (decode(data, JointState) for data in self.joint_states)
+        return stack_joint_states([m for m in states if m is not None], self.joints)
+
+    def _samples(self) -> tuple[NDArray[np.int64], Array, Array]:
+        """Stamps, positions, efforts: commanded ones where joint states hold none."""
+        measured = self._measured
+        if not any_effort(measured.effort):
+            stamp, _, position, effort = self._states
+            if (rows := np.isfinite(position + effort).all(axis=1)).any():
+                return stamp[rows], position[rows], effort[rows]
+        return measured.stamp, measured.position, measured.effort
 
 
 class Verifications:
@@ -111,7 +192,7 @@ class VerificationSession(Session):
         self._model, self._motion = model, motion
         self._identification = configuration.identification
         self._verification = configuration.excitation.verification
-        self._points = with_rests(waypoints(motion, context.settings.rate))
+        self._points = feed_forward.with_rests(waypoints(motion, context.settings.rate))
         self._closed = threading.Event()
         super().__init__(context)
 
@@ -120,7 +201,7 @@ class VerificationSession(Session):
         self.check_motion(self._points)
         log = self._run_logged('running the motion as it is', self._points)
         of = log, self.description.rate, self._points, self._model, self._identification
-        job = self.start_worker(motion_log.read_present_run, *of)
+        job = self.start_worker(read_present_run, *of)
         before, efforts, points = self.result_of(job)
         found = dataclasses.replace(found, efforts=efforts, tracking=(), reason='')
         series = {k: v for k, v in found.series.items() if k == record.NEW_GAINS}
@@ -138,7 +219,7 @@ class VerificationSession(Session):
             sentence = f'verified without feed-forward: {reason}'
             return dataclasses.replace(found, reason=reason, series=series), sentence
         self.check_motion(points)
-        check_feed_forward(points, self.context.robot, self.context.settings.effort_share)
+        feed_forward.check_feed_forward(points, self.context.robot, self._settings.effort_share)
         after = self._track('running the motion with feed-forward', points)
         tracking = record.tracking_rows(before, after, self._model.robot.units)
         ratios = [row.ratio for row in tracking]
@@ -159,12 +240,12 @@ class VerificationSession(Session):
             self.check_motion(points)
         what = 'running the motion with the present gains'
         of = self._run_logged(what, self._points), description, self._points, model, wanted
-        looking = self.start_worker(motion_log.propose_after_run, *of)
+        looking = self.start_worker(propose_after_run, *of)
         before = self._track(f'{what} again', self._points)  # while gains are looked for
         first, proposal = self.result_of(looking)
         old, new = (
-            {joint: {name: getattr(g, name) for name in NAMES} for joint, g in gains.items()}
-            for gains in (proposal.old, proposal.new)
+            {joint: {name: getattr(g, name) for name in gains.NAMES} for joint, g in each.items()}
+            for each in (proposal.old, proposal.new)
         )
         series = {record.PRESENT: before, **found.series}
         if not proposal.better and (proposal.why or not wanted.although_not_better):
@@ -186,7 +267,7 @@ class VerificationSession(Session):
                     'motion than in all of it before: they are not tried any further'
                 )
             after = [self._track(text, self._points) for text in (what, f'{what} again')]
-            if kept := tracks_better(present, after):
+            if kept := tracking.tracks_better(present, after):
                 path = self._write_gains(record.GAINS, new, 'that follow from the inertia')
                 keep()
                 sentence = (
@@ -202,7 +283,7 @@ class VerificationSession(Session):
     def verify_static(self, found: record.Verification) -> tuple[record.Verification, str]:
         """Compare the efforts that hold the robot with those predicted."""
         rests = self._rests(self._verification.postures, self._verification.distance)
-        rows = evaluate_postures(self._model.robot, self._model.chi, rests)
+        rows = tracking.evaluate_postures(self._model.robot, self._model.chi, rests)
         worst = max(rows, key=lambda row: abs(row.gravity_worst) / max(row.gravity, 1e-300))
         sentence = (
             f'in {len(rests)} postures gravity is predicted to {abs(worst.gravity_worst):.3g} '
@@ -234,7 +315,7 @@ class VerificationSession(Session):
     def _rests(self, count: int, distance: float) -> list[Array]:
         """Rest in postures that can be reached from a `distance` [rad or m] below and above."""
         rests, error = list[Array](), None
-        postures = static_postures(self._motion, self.context.robot, count, distance)
+        postures = tracking.static_postures(self._motion, self.context.robot, count, distance)
         for number, posture in enumerate(postures, start=1):
             what = f'resting in posture {number} of {len(postures)}'
             try:
@@ -254,14 +335,14 @@ class VerificationSession(Session):
         self.move_to(State.VERIFYING, posture, what, speed)
         self.keep_messages()
         self.wait_at_rest(MEASURING_TIME)
-        log = motion_log.MotionLog(self.context.robot.joints, *self.kept_messages)
+        log = MotionLog(self.context.robot.joints, *self.kept_messages)
         position, effort = log.means()
         return position, self.context.robot.efforts_to_torques(effort)
 
     def _track(self, what: str, points: Waypoints) -> Tracking:
         return self._run_logged(what, points).tracking()
 
-    def _run_logged(self, what: str, points: Waypoints) -> motion_log.MotionLog:
+    def _run_logged(self, what: str, points: Waypoints) -> MotionLog:
         """Run the motion between its rests, of which the last has brought the robot to rest."""
         self.check_robot()
         self.move_to(State.VERIFYING, points.q[0], 'moving to the start')
@@ -270,7 +351,50 @@ class VerificationSession(Session):
         self.publish_standing(State.VERIFYING, 1.0)
         rest = round(REST * 1e9 / course_of([clock]).get('speed', 1.0))
         start, stop = clock.known_start + rest, clock.end - rest
-        return motion_log.MotionLog(self.context.robot.joints, *self.kept_messages, start, stop)
+        return MotionLog(self.context.robot.joints, *self.kept_messages, start, stop)
+
+
+def read_present_run(
+    log: MotionLog,
+    rate: float,
+    points: Waypoints,
+    model: VerifiedModel,
+    settings: IdentificationSettings,
+) -> tuple[Tracking, tuple[record.EffortRow, ...], Waypoints]:
+    """Return tracking errors, how well efforts are predicted, the motion with feed-forward."""
+    from ...core.pipeline.observation import validate
+
+    robot = model.robot
+    found = validate(log.recording(), robot, model.chi, settings)
+    period = 1.0 / log.update_rate(rate)
+    shares = np.nan_to_num(found.moving_residual).tolist()
+    rows = zip(robot.units.items(), shares, found.rms.tolist(), strict=True)
+    efforts = tuple(record.EffortRow(name, unit, *each) for (name, (_, unit)), *each in rows)
+    points = feed_forward.with_feed_forward(points, robot, model.chi, period)
+    return log.tracking(), efforts, points
+
+
+def propose_after_run(
+    log: MotionLog,
+    description: jtc.ControllerDescription,
+    points: Waypoints,
+    model: VerifiedModel,
+    wanted: GainProposalSettings,
+) -> tuple[Tracking, gains.GainProposal]:
+    """Return the errors of a motion between rests that was run, and gains proposed for it."""
+    rate = log.update_rate(description.rate)
+    time = np.arange(round(REST * rate), round((points.duration - REST) * rate)) / rate
+    proposal = gains.propose_gains(
+        model.robot,
+        model.consistent,
+        dataclasses.replace(description, rate=rate),
+        points.q,
+        points.sample(time),
+        wanted,
+        delay=gains.loop_delay(model.results.findings),
+        resolution=gains.smallest_step(log.recording().position),
+    )
+    return log.tracking(), proposal
 
 
 def grown(points: Waypoints, share: float) -> Waypoints:
@@ -291,7 +415,7 @@ def grown(points: Waypoints, share: float) -> Waypoints:
 @contextmanager
 def on_trial(
     guardian: Guardian,
-    controller: ControllerClient,
+    controller: jtc.ControllerClient,
     old: Mapping[str, float],
     new: Mapping[str, float],
 ) -> Iterator[Callable[[], None]]:

@@ -18,8 +18,12 @@ from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.files.results import Results
 from robotid_ros.nodes.common.controller import ControllerDescription
 from robotid_ros.nodes.common.verified_model import VerifiedModel
-from robotid_ros.nodes.excitation.motion_log import MotionLog, propose_after_run
-from robotid_ros.nodes.excitation.verifications import grown, on_trial
+from robotid_ros.nodes.excitation.verifications import (
+    grown,
+    MotionLog,
+    on_trial,
+    propose_after_run,
+)
 
 CONFIG = Path(__file__).resolve().parents[3] / 'config' / 'scara.yaml'
 OLD, NEW = {'gains.a.p': 10.0, 'gains.a.d': 1.0}, {'gains.a.p': 20.0, 'gains.a.d': 2.0}

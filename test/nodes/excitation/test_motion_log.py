@@ -9,7 +9,7 @@ from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
 from robotid_ros.exceptions import RobotStateError
-from robotid_ros.nodes.excitation.motion_log import MotionLog
+from robotid_ros.nodes.excitation.verifications import MotionLog
 
 JOINTS = ('a', 'b')
 START, STOP = 1_000_000_000, 1_400_000_000
