@@ -62,7 +62,6 @@ CANCEL_RETRY_TIME = 5.0
 ANSWER_TIMEOUT, RETRY_PERIOD = 0.2, 0.02
 # How long it may take to leave the graph [s]: whoever ends without that is missed for 20 s.
 LEAVE_TIMEOUT = 1.0
-SWITCHES = 2  # so often back: the dead node's own request may still be on its way
 PIPE_BUFFER = 1 << 20  # more than waits in a pipe: lines are read whole [B]
 
 
@@ -222,35 +221,32 @@ def _guard(node: Node, stop: str, reset: str, process: int, name: str, *switch: 
     trial: dict[str, float] = {}
     goals, reason = _watch(process, trial)
     _say(reason)
-    all_done = True
+    confirmed = list[bool]()
 
-    def tell(done: bool, good: str, bad: str) -> None:
-        nonlocal all_done
-        all_done = all_done and done
-        if done:
-            node.get_logger().warn(f'the {name} node is {reason}: {good}')
+    def ask(client: Client, requests: list[Any], ok: Callable[[Any], bool], what: str) -> None:
+        confirmed.append(_ask_until(node, client, requests, ok))
+        if confirmed[-1]:
+            node.get_logger().warn(f'the {name} node is {reason}: {what}')
         else:
-            node.get_logger().fatal(f'the {name} node is {reason}, {bad}')
+            node.get_logger().fatal(f'the {name} node is {reason}, nobody confirms that {what}')
 
     if goals and switch:
         active, other = switch
-        request = switch_request([active], [other])
-        for _ in range(SWITCHES):
-            done = _ask_until(node, client, [request], lambda answer: answer.ok)
+        for _ in range(2):  # the dead node's own request may still be on its way
+            back = [switch_request([active], [other])]
+            ask(client, back, lambda answer: answer.ok, f"'{active}' is active again")
             time.sleep(ANSWER_TIMEOUT)
-        tell(done, f"'{active}' is active again", f"'{active}' could not be activated")
     elif goals:
         cancels = [cancel_request(goal) for goal in goals]
-        done = _ask_until(node, client, cancels, lambda answer: answer.return_code in CANCELLED)
-        tell(done, 'its motion was cancelled', 'its motion could not be cancelled')
+        done = 'its motion was cancelled'
+        ask(client, cancels, lambda answer: answer.return_code in CANCELLED, done)
     if trial:
         parameters = [Parameter(k, Parameter.Type.DOUBLE, v) for k, v in trial.items()]
-        back = SetParametersAtomically.Request()
-        back.parameters = [parameter.to_parameter_msg() for parameter in parameters]
-        done = _ask_until(node, setter, [back], lambda answer: answer.result.successful)
-        gains = "the controller's gains are"
-        tell(done, f'{gains} back', f'{gains} not back')
-    return 0 if all_done else 1
+        gains = SetParametersAtomically.Request()
+        gains.parameters = [parameter.to_parameter_msg() for parameter in parameters]
+        done = "the controller's gains are back"
+        ask(setter, [gains], lambda answer: answer.result.successful, done)
+    return 0 if all(confirmed) else 1
 
 
 def _say(word: str) -> None:

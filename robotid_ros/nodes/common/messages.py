@@ -32,18 +32,9 @@ class State(Enum):
     DONE = 'done'
     FAILED = 'failed'
 
-    @property
-    def moving(self) -> bool:
-        """Whether the robot moves."""
-        return self in (State.APPROACHING, State.EXCITING, State.VALIDATING, State.VERIFYING)
 
-    @property
-    def ended(self) -> bool:
-        """Whether a session is over."""
-        return self in (State.DONE, State.FAILED)
-
-
-MOVING = {state.value for state in State if state.moving}
+STATES = {state.value for state in State}
+MOVING, ENDED = {'approaching', 'exciting', 'validating', 'verifying'}, {'done', 'failed'}
 
 
 def status(

@@ -56,7 +56,6 @@ HEARTBEAT = 'recorder/heartbeat'
 # Longest silence of the recorder, which has a heartbeat every 0.1 s, by whether it is seen to be
 # alive: then it lacks processor or disk. Of one on another machine (None) nothing is seen [s].
 SILENCES = {False: 0.25, None: 0.5, True: 2.0}
-POLL_PERIOD = 0.005
 # Signs of life of a session: how often, and how long its publisher may be silent before it is one
 # of a dead process, which the middleware forgets after 20 s only [s].
 SIGN_PERIOD, DEAD_TIME = 0.1, 1.0
@@ -156,13 +155,15 @@ class RecorderWatch:
 
     def wait_recording(self, timeout: float, check: Callable[[], object]) -> None:
         """Wait until it records; `check` is called meanwhile and raises what else is wrong."""
-        end = time.monotonic() + timeout
-        while not self._is('recording'):
+
+        def is_decided() -> bool:
             check()
             self._read()
-            if self._is('failed') or time.monotonic() > end:
-                raise RecordingError(f'no motion begins, {self._why()}')
-            time.sleep(POLL_PERIOD)
+            return self._is('recording') or self._is('failed')
+
+        wait_until(is_decided, timeout)
+        if not self._is('recording'):
+            raise RecordingError(f'no motion begins, {self._why()}')
         self._silence = Silence(time.monotonic())
 
     def check(self) -> None:

@@ -20,7 +20,7 @@ from ...exceptions import ControllerError, RobotIdError, SilentRobotError, Traje
 from ...node_settings import ExcitationNodeSettings
 from ..common import runtime
 from ..common.controller import TrajectoryClient
-from ..common.messages import format_seconds, one_line, State, values_of
+from ..common.messages import format_seconds, MOVING, one_line, State, values_of
 from ..common.runtime import LATCHED, serve, start_thread, STEADY, WorkerNode
 from .rehearsal import Rehearsals
 from .session import Session
@@ -213,7 +213,7 @@ class Excitation(WorkerNode):
         values = {'stamp': format_seconds(stamp), 'session': self._session, **values}
         arguments = (state.value, message, {**values, **self._design.values()})
         with self._publish_lock:
-            self._moving = arguments if state.moving else None
+            self._moving = arguments if state.value in MOVING else None
             self.publish_state(*arguments)
 
     def _on_timer(self) -> None:

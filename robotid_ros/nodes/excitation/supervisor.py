@@ -59,8 +59,7 @@ DEPTH = 5000  # messages that may wait in a queue: 5 s at 1 kHz, should Python b
 KEPT_STATES = 1000
 # How long the reference must rest before a motion, by its stamps [s]: 1e-8 rad/s is seen to move.
 REST_TIME = 0.1
-# How much later than its end the reason of a motion's end may arrive [s].
-REASON_TIMEOUT, REASON_POLL_PERIOD = 0.1, 0.01
+REASON_TIMEOUT = 0.1  # how much later than its end the reason of a motion's end may arrive [s]
 
 PublishState = Callable[[State, str, dict[str, Any]], None]
 
@@ -207,10 +206,8 @@ class Supervisor:
     ) -> None:
         """Stand still for a while [s], by default until the robot has come to rest; watch it."""
         self.begin()
-        end = time.monotonic() + (self._settings.settle if duration is None else duration)
-        while time.monotonic() < end and not done():
-            self.check()
-            time.sleep(POLL_PERIOD)
+        seconds = self._settings.settle if duration is None else duration
+        wait_until(lambda: self.check() is None or done(), seconds, period=POLL_PERIOD)
 
     def keep_messages(self) -> None:
         """Keep all messages of robot and controller; a motion forgets those before it."""
@@ -395,7 +392,7 @@ class Supervisor:
         try:
             return goal.finished()
         except RobotStateError as error:
-            wait_until(self.raise_if_stopped, REASON_TIMEOUT, period=REASON_POLL_PERIOD)
+            wait_until(self.raise_if_stopped, REASON_TIMEOUT)
             if goal.violated is None:
                 raise
             raise self._with_joint(error, goal, points) from None
@@ -403,7 +400,7 @@ class Supervisor:
     def _raise_violation(self, goal: TrajectoryGoal, points: Waypoints) -> None:
         """Raise what the controller says of a violation that it has noticed as well."""
         try:
-            wait_until(goal.finished, REASON_TIMEOUT, period=REASON_POLL_PERIOD)
+            wait_until(goal.finished, REASON_TIMEOUT)
         except RobotStateError as error:
             if goal.violated is not None:
                 raise self._with_joint(error, goal, points) from None

@@ -34,7 +34,7 @@ from ...files.bags.storage import open_bag
 from ...files.provenance import versions
 from ..common.batched_subscription import BatchedSubscription
 from ..common.controller import CANCEL, ControllerClient, subscribe_states
-from ..common.messages import format_seconds, interface, MOVING, State, status, values_of
+from ..common.messages import format_seconds, interface, MOVING, State, STATES, status, values_of
 from ..common.processes import is_alive, prefer_threads
 from ..common.runtime import ConfiguredNode, start_thread
 from ..common.waiting import run_in_executor
@@ -97,8 +97,6 @@ class SystemClock:
 # and its guardian is nearer to it: more than a second of silence was seen beside eight busy loops
 # on two cores. Of one on another machine (None) nothing else is known.
 SILENCE_TIMES = {False: 0.25, None: 0.8, True: 2.0}
-STATES = {state.value for state in State}
-ENDED = {state.value for state in State if state.ended}
 # State of the excitation, and when it was received and published [ns, system time].
 ReceivedState = tuple[DiagnosticStatus, int, int]
 

@@ -19,10 +19,19 @@ from ...files.yaml import parse_yaml
 from ...node_settings import RecorderSettings
 from ..common import runtime
 from ..common.controller import ControllerClient
-from ..common.messages import format_seconds, MOVING, one_line, State, status, values_of
+from ..common.messages import (
+    ENDED,
+    format_seconds,
+    MOVING,
+    one_line,
+    State,
+    STATES,
+    status,
+    values_of,
+)
 from ..common.processes import own_process
 from ..common.runtime import LATCHED, LATCHED_HISTORY, serve, STEADY, WorkerNode
-from .bag_writer_loop import BagWriterLoop, ENDED, ReceivedState, STATES
+from .bag_writer_loop import BagWriterLoop, ReceivedState
 
 PERIOD = 0.1  # from one heartbeat to the next [s]
 
