@@ -1,9 +1,9 @@
 """Node `excitation`: designs the motion, runs it on the robot, and stops the robot in need."""
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from contextlib import closing
 from functools import partial
-from queue import SimpleQueue
 import threading
 import time
 from typing import Any
@@ -34,9 +34,7 @@ HEARTBEAT_PERIOD = 0.1  # from one state in which the robot moves to the next, w
 FOLLOWER_SILENCE = 3.0
 # Requests that may wait: more than these at once would go without an answer.
 SERVICE_QUEUE = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
-# What a job calls once it has checked all that can be checked at once: its request is accepted.
-Accept = Callable[[], None]
-Job = Callable[[Accept], tuple[State, str]]
+Job = Callable[[], tuple[State, str]]  # returns the state that it leaves, and a sentence
 
 
 class Excitation(WorkerNode):
@@ -47,7 +45,7 @@ class Excitation(WorkerNode):
         self.settings: ExcitationNodeSettings = payload_settings(self.configuration.excitation)
         self._session = ''  # name of the job that runs, by which others tell jobs apart
         self.busy = self._closed = False
-        self._lock = threading.Lock()
+        self._accepted, self._lock = Future[None](), threading.Lock()
         self._design = SessionDesign(self, self.settings, self._publish_session_state, self._stop)
         self._progress: tuple[float, Mapping[str, str]] = 0.0, {}
         self._estimate: Mapping[str, str] = {}
@@ -84,12 +82,7 @@ class Excitation(WorkerNode):
 
     def _request(self, job: Job, what: str) -> str:
         """Start a job; return when it has accepted the request, or raise why it has not."""
-        refusals = SimpleQueue[str]()
-        if not self._start_job(job, refusals.put):
-            ended, busy = 'this node is shutting down', 'busy: call ~/stop first'
-            raise ControllerError(ended if self._closed else busy)
-        if refusal := refusals.get():
-            raise ControllerError(refusal)
+        self._start_job(job).result()
         return f'{what}: see ~/state'
 
     def _stop_all(self) -> str:
@@ -97,21 +90,26 @@ class Excitation(WorkerNode):
         self._stop.set()
         return 'stopping: see ~/state' if busy else 'nothing was running'
 
-    def _start_job(self, job: Job, answer: Callable[[str], None] = lambda _: None) -> bool:
-        """Start a job in the worker thread unless one runs; its `answer` is why not, or ''."""
+    def _start_job(self, job: Job) -> Future[None]:
+        """Start a job in the worker thread unless one runs; the future is of its acceptance."""
         with self._lock:
             if self.busy or self._closed:
-                return False
-            self.busy = True
-            self._session = uuid.uuid4().hex
+                ended, busy = 'this node is shutting down', 'busy: call ~/stop first'
+                raise ControllerError(ended if self._closed else busy)
+            self.busy, self._session, self._accepted = True, uuid.uuid4().hex, Future()
             self._stop.clear()
-            self.start_worker(self._run_job, job, answer)
-            return True
+            self.start_worker(self._run_job, job, self._accepted)
+            return self._accepted
 
-    def _run_job(self, job: Job, answer: Callable[[str], None]) -> None:
+    def _accept(self) -> None:
+        """Accept the request of the job that runs: all that can be checked at once is checked."""
+        if not self._accepted.done():
+            self._accepted.set_result(None)
+
+    def _run_job(self, job: Job, accepted: Future[None]) -> None:
         """Run a job; whatever goes wrong becomes the state 'failed' with one sentence."""
         try:
-            state, text = job(lambda: answer(''))
+            state, text = job()
         except Exception as error:
             state, text = State.FAILED, one_line(error)
             if isinstance(error, SilentRobotError):
@@ -122,28 +120,29 @@ class Excitation(WorkerNode):
             with self._lock:  # a job that begins now must not give its session to this state
                 self.busy = False
                 self._publish_session_state(state, text, {})
-            answer(text if state is State.FAILED else '')
             if state is State.FAILED:
                 self.get_logger().error(text)
+            if not accepted.done():
+                accepted.set_exception(ControllerError(text))
 
-    def _run_design(self, accept: Accept) -> tuple[State, str]:
+    def _run_design(self) -> tuple[State, str]:
         self._design.plan = None
         self._design.build()
-        accept()
+        self._accept()
         plan = self._design.find() or self._design.make()
         return State.IDLE, f"a {plan.verdict} design is in '{self._design.file}': call ~/start"
 
-    def _run_rehearsal(self, accept: Accept) -> tuple[State, str]:
+    def _run_rehearsal(self) -> tuple[State, str]:
         robot, plan = self._design.build(), self._design.find()
         if plan is None:
-            accept()
+            self._accept()
             plan = self._design.make()
         check_design(plan)
-        accept()
+        self._accept()
         verdict = self._rehearsals.run(self._session_context(robot), plan)
         return State.IDLE, f'{verdict}: call ~/start'
 
-    def _run_session(self, accept: Accept) -> tuple[State, str]:
+    def _run_session(self) -> tuple[State, str]:
         """Check what can be checked, design where there is no design yet, and move."""
         self._rehearsals.require(self._design.plan)
         # Checks have no state of their own.
@@ -152,14 +151,14 @@ class Excitation(WorkerNode):
         if plan is not None:
             check_design(plan)
         # It checks the robot, accepts the request and starts the guardian.
-        with closing(Session(self._session_context(robot, accept))) as session:
+        with closing(Session(self._session_context(robot))) as session:
             if plan is None:
                 plan = self._design.make()
                 check_design(plan)
             session.run_design(plan)
         return State.DONE, 'the robot has moved through its trajectories'
 
-    def _run_verification(self, kind: str, accept: Accept) -> tuple[State, str]:
+    def _run_verification(self, kind: str) -> tuple[State, str]:
         """Verify what was identified, on the motion that validated it."""
         self._rehearsals.require(self._design.plan)
         plan = self._design.find()
@@ -168,7 +167,7 @@ class Excitation(WorkerNode):
                 'there is no validation motion to verify on: call ~/start or ~/design first, or '
                 'set excitation.trajectory; excitation.validation.kind must not be none'
             )
-        context = self._session_context(self._design.build(), accept)
+        context = self._session_context(self._design.build())
         self._publish_session_state(State.DESIGNING, 'checking the robot', {})
         return State.DONE, self._verifications.run(kind, context, plan.validation)
 
@@ -191,7 +190,7 @@ class Excitation(WorkerNode):
         used = fresh and values.get('session') == self._session and self.settings.until.asks
         return values if used else {}
 
-    def _session_context(self, robot: Robot, accept: Accept = lambda: None) -> SessionContext:
+    def _session_context(self, robot: Robot) -> SessionContext:
         return SessionContext(
             node=self,
             robot=robot,
@@ -202,7 +201,7 @@ class Excitation(WorkerNode):
             controller=self._controller,
             urdf=self._design.urdf,
             robot_settings=self._design.placed,
-            accept=accept,
+            accept=self._accept,
             known=self._current_progress,
             design_next=self._design_next,
         )
