@@ -232,10 +232,10 @@ def _guard(node: Node, stop: str, reset: str, process: int, name: str, *switch: 
 
     if goals and switch:
         active, other = switch
-        for _ in range(2):  # the dead node's own request may still be on its way
-            back = [switch_request([active], [other])]
-            ask(client, back, lambda answer: answer.ok, f"'{active}' is active again")
-            time.sleep(ANSWER_TIMEOUT)
+        back = [switch_request([active], [other])]
+        _ask_until(node, client, back, lambda answer: answer.ok)
+        time.sleep(ANSWER_TIMEOUT)  # the dead node's own request may still be on its way
+        ask(client, back, lambda answer: answer.ok, f"'{active}' is active again")
     elif goals:
         cancels = [cancel_request(goal) for goal in goals]
         done = 'its motion was cancelled'

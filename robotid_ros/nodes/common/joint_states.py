@@ -13,7 +13,6 @@ from sensor_msgs.msg import JointState
 
 from ...exceptions import ControllerError
 from .batched_subscription import BatchedSubscription
-from .controller import subscribe_states
 from .messages import is_well_formed
 from .waiting import wait_until
 
@@ -44,25 +43,23 @@ def read_positions(
     return positions
 
 
-def check_at_rest(node: Node, timeout: float, controller: str = '') -> None:
+def check_at_rest(states: BatchedSubscription, timeout: float) -> None:
     """
-    Watch joint states, or those of a controller with its reference, in a worker thread.
+    Watch joint states, or those of a controller and its reference, in a worker thread; close them.
 
     ControllerError: a joint moves, or nobody says whether one does.
     """
     seen, end = defaultdict[tuple[str, float], list[float]](list), time.monotonic() + timeout
-    joint_states = JointState, 'joint_states'
-    stream = subscribe_states(node, controller) if controller else None
-    with closing(stream or BatchedSubscription(node, *joint_states)) as stream:
+    with closing(states):
         while time.monotonic() < end:
             time.sleep(POLL_PERIOD)
-            for message in stream.take_messages():
+            for message in states.take_messages():
                 for joint, position, travel in _positions(message):
                     end = end if seen else time.monotonic() + OBSERVED_TIME
                     seen[joint, travel].append(position)
     if all(len(positions) < 2 for positions in seen.values()):
         raise ControllerError(
-            f"'{stream.topic}' does not say whether the robot rests: start what publishes it"
+            f"'{states.topic}' does not say whether the robot rests: start what publishes it"
         )
     travels = {key: np.ptp(positions) for key, positions in seen.items()}
     if moving := [joint for (joint, most), moved in travels.items() if not moved <= most]:

@@ -13,7 +13,7 @@ from ...files.verification import (
     read_verification,
     VERIFICATION,
 )
-from ..common.controller import ControllerClient
+from ..common.controller import ControllerClient, subscribe_states
 from ..common.joint_states import check_at_rest
 from ..common.messages import MOVING, values_of
 from ..common.runtime import ConfiguredNode, LATCHED
@@ -65,9 +65,9 @@ class GainUpdate:
             if not proposal.better:
                 raise ControllerError(proposal_sentence(proposal))
             check_trial(folder, created)
-        description = self._controller.describe()
+        description, name = self._controller.describe(), self._controller.name
         description.check_gains_are_torques()
-        check_at_rest(self._node, self._controller.timeout, self._controller.name)
+        check_at_rest(subscribe_states(self._node, name), self._controller.timeout)
         self._check_no_session()  # begun meanwhile
         old = gain_parameters(proposal.old)
         if changed := [name for name in old if description.values.get(name, 0.0) != old[name]]:

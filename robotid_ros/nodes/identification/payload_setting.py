@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from rclpy.node import Node
+from sensor_msgs.msg import JointState
 
 from ...core.arrays import Array
 from ...exceptions import ConfigurationError, ControllerError
@@ -86,7 +87,7 @@ class _Places:
             timeout,
             what=f"there is no service '{lacking}': start its node, or name the service",
         )
-        check_at_rest(node, timeout)
+        check_at_rest(BatchedSubscription(node, JointState, 'joint_states'), timeout)
 
     def body(self) -> Array | None:
         """Return what the driver says is set, None where it does not."""

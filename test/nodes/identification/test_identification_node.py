@@ -20,6 +20,7 @@ from robotid_ros.core.model import build_robot
 from robotid_ros.core.monitoring.external_effort import ContactThresholds
 from robotid_ros.exceptions import ControllerError
 from robotid_ros.files.configuration import read_mapping
+from robotid_ros.nodes.common.controller import subscribe_states
 from robotid_ros.nodes.common.joint_states import check_at_rest
 from robotid_ros.nodes.common.messages import status
 from robotid_ros.nodes.common.runtime import LATCHED
@@ -142,15 +143,15 @@ def test_a_robot_that_moves_is_known(nodes, speed):
     controller = Controller(client, speed)
     if speed:
         with pytest.raises(ControllerError, match=r'the robot moves \(b\): wait until it rests'):
-            check_at_rest(node, PATIENCE, 'arm_controller')
+            check_at_rest(subscribe_states(node, 'arm_controller'), PATIENCE)
     else:
-        check_at_rest(node, PATIENCE, 'arm_controller')
+        check_at_rest(subscribe_states(node, 'arm_controller'), PATIENCE)
     assert controller
 
 
 def test_a_controller_that_is_silent_is_not_at_rest(nodes):
     with pytest.raises(ControllerError, match='does not say whether the robot rests'):
-        check_at_rest(nodes[0], 0.1, 'arm_controller')
+        check_at_rest(subscribe_states(nodes[0], 'arm_controller'), 0.1)
 
 
 def test_gains_are_left_alone_during_a_session(nodes, tmp_path):
