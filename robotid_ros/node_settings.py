@@ -1,6 +1,6 @@
 """Settings of nodes, how a session runs, is recorded, and what follows from it; and of fleets."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from .core.excitation.settings import ExcitationSettings, Until
 from .core.identification_settings import (
@@ -147,6 +147,9 @@ class CarriedSettings:
     frame: str = setting(
         '', "frame of its centre and inertia; empty: the last joint's", dynamic=True
     )
+
+
+CARRIED = tuple(field.name for field in fields(CarriedSettings))
 
 
 @dataclass(frozen=True)

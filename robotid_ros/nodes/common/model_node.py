@@ -14,6 +14,7 @@ from ...core.model import Robot
 from ...core.parameters.carried_body import carrying
 from ...exceptions import ControllerError, RobotIdError
 from ...files.results import verdict_of
+from ...node_settings import CARRIED
 from .guardian import Guardian, start_guardian
 from .messages import one_line
 from .runtime import WorkerNode
@@ -103,7 +104,7 @@ class ModelNode(WorkerNode):
 
     def _read_payload(self, changed: dict[str, Any] | None = None) -> Array:
         """Return what the body adds (p,) that parameters say is carried, some `changed`."""
-        names = [f'{self._group}.payload.{key}' for key in ('mass', 'center', 'inertia', 'frame')]
+        names = [f'{self._group}.payload.{key}' for key in CARRIED]
         given = changed or {}
         *values, frame = (given.get(name, self.get_parameter(name).value) for name in names)
         central = np.hstack([np.asarray(value, dtype=float) for value in values])

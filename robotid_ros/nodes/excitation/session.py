@@ -76,10 +76,10 @@ class Session(Supervisor):
             )
         self.holds_itself = (
             'effort' not in description.command_interfaces
-            or self.context.settings.deactivate_effort_controller
-            or self.context.settings.deactivate_hardware
+            or self._settings.deactivate_effort_controller
+            or self._settings.deactivate_hardware
         )
-        if self.context.settings.deactivate_hardware:
+        if self._settings.deactivate_hardware:
             self.braking_hardware = controller.hardware.names(robot.joints)
             if not self.braking_hardware:
                 raise ControllerError(
@@ -91,11 +91,11 @@ class Session(Supervisor):
 
     def check_motion(self, motion: Waypoints) -> None:
         """Check a motion between its points too; raises `TrajectoryError`."""
-        check_trajectory(self.context.robot, motion, self.context.settings, scene=self._scene)
+        check_trajectory(self.context.robot, motion, self._settings, scene=self._scene)
 
     def run_design(self, design: Design) -> None:
         """Run the excitation, then the validation, each after an approach and a rest."""
-        settings = self.context.settings
+        settings = self._settings
         most = settings.until.most_periods(settings.periods, design.trajectory.period)
         motions = [(State.EXCITING, design.trajectory, most)]
         if design.validation is not None:
@@ -143,7 +143,7 @@ class Session(Supervisor):
             ran = self.run(next_points, phase)
             phase, done = phase._replace(before=(*phase.before, ran)), done + 1
             if designed is not None and (found := designed()) is not None:
-                present, next_points = found, waypoints(found, self.context.settings.rate)
+                present, next_points = found, waypoints(found, self._settings.rate)
                 text = f'another motion, for what is unknown: {found.hash}'
                 self.context.node.get_logger().info(text)
 
@@ -168,7 +168,7 @@ class Session(Supervisor):
         self.publish_standing(state, 0.0, stamp)
         if self.recorder is not None:
             # It has heard that the session begins.
-            timeout = max(self.context.settings.timeout, OPENING_TIME)
+            timeout = max(self._settings.timeout, OPENING_TIME)
             self.recorder.wait_recording(timeout, self.raise_if_stopped)
         phase = GoalPhase(state, what)
         if np.abs(start - goal).max() <= AT_END:
@@ -181,7 +181,7 @@ class Session(Supervisor):
             self._approach(phase, held, goal, speed)
 
     def _approach(self, phase: GoalPhase, start: Array, goal: Array, speed: float) -> None:
-        robot, settings = self.context.robot, self.context.settings
+        robot, settings = self.context.robot, self._settings
         share = settings.approach_speed
         velocity = share * np.minimum(robot.limits.velocity, MAX_APPROACH_VELOCITY)
         velocity = np.minimum(velocity, speed)

@@ -14,6 +14,7 @@ from ...core.arrays import Array
 from ...exceptions import ConfigurationError, ControllerError
 from ...files.atomic import new_names
 from ...files.export.payload import Driver, find_driver, read_body, RELAY, write_body
+from ...node_settings import CARRIED
 from ..common.batched_subscription import BatchedSubscription
 from ..common.joint_states import check_at_rest
 from ..common.messages import interface
@@ -21,7 +22,7 @@ from ..common.ros_parameters import ParameterClient
 from ..common.waiting import answer_of, wait_until
 
 # Of the relay, in the order of mass, centre, inertia and frame.
-PARAMETERS = tuple(f'feedforward.payload.{key}' for key in ('mass', 'center', 'inertia', 'frame'))
+PARAMETERS = tuple(f'feedforward.payload.{key}' for key in CARRIED)
 DISCOVERY = 3.5  # whoever runs is discovered within this time [s]: DDS announces every 3 s
 # From one call of a driver to the next, where no answer comes [s]: some check what they have set.
 REPEAT = 5.0
