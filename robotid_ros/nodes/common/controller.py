@@ -359,8 +359,6 @@ _STATUS_TEXTS = {
     GoalStatus.STATUS_ABORTED: 'aborted',
     GoalStatus.STATUS_CANCELED: 'cancelled by somebody else',
 }
-# Of a goal that the controller itself ended: it was deactivated, or took another goal.
-ENDED_BY_CONTROLLER = FollowJointTrajectory.Result.INVALID_GOAL
 PATH_VIOLATED = FollowJointTrajectory.Result.PATH_TOLERANCE_VIOLATED
 END_VIOLATED = FollowJointTrajectory.Result.GOAL_TOLERANCE_VIOLATED
 _ERROR_TEXTS = {
@@ -464,9 +462,8 @@ class TrajectoryGoal:
         code, text = answer.result.error_code, answer.result.error_string
         if answer.status == GoalStatus.STATUS_ABORTED and code in _ERROR_TEXTS:
             text, self.violated = text or _ERROR_TEXTS[code], code
-        end = _STATUS_TEXTS.get(answer.status, f'ended with status {answer.status}')
-        parts = [end, text]  # what the controller itself says comes first
-        if code == ENDED_BY_CONTROLLER:
+        parts = [_STATUS_TEXTS.get(answer.status, f'status {answer.status}'), text]
+        if code == FollowJointTrajectory.Result.INVALID_GOAL:  # deactivated, or took another goal
             parts.append(self._client.hardware.explain_end(self._joints))
         details = ': '.join(filter(None, parts))
         raise RobotStateError(f'the controller stopped the motion, {details}')

@@ -12,7 +12,7 @@ from types import UnionType
 import typing
 from typing import Any, Union
 
-from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
+from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor
 from rclpy.node import Node
 from rclpy.parameter import Parameter, parameter_value_to_python
 from rclpy.parameter_client import AsyncParameterClient
@@ -20,8 +20,6 @@ from rclpy.parameter_client import AsyncParameterClient
 from ...exceptions import ControllerError
 from ...files.configuration import Configuration, from_mapping
 from .waiting import answer_of
-
-INT64_MAX = 2**63 - 1
 
 
 def configuration_from_overrides(
@@ -147,12 +145,8 @@ def descriptor_of(kind: Any, field: Any) -> ParameterDescriptor:
         read_only=not meta.get('dynamic', False),
         dynamic_typing=type(None) in typing.get_args(kind),
     )
-    if is_list or descriptor.dynamic_typing or (low is None and high is None):
-        return descriptor
-    if element is float:
+    typed = element is float and not (is_list or descriptor.dynamic_typing)
+    if typed and (low, high) != (None, None):
         low, high = -math.inf if low is None else low, math.inf if high is None else high
         descriptor.floating_point_range = [FloatingPointRange(from_value=low, to_value=high)]
-    elif element is int:
-        low, high = -INT64_MAX if low is None else low, INT64_MAX if high is None else high
-        descriptor.integer_range = [IntegerRange(from_value=int(low), to_value=int(high), step=1)]
     return descriptor

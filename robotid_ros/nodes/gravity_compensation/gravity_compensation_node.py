@@ -49,6 +49,7 @@ LOOK_PERIOD = 0.0005  # from one look for joint states to the next [s]
 LOOK_AGAIN, WATCH_AGAIN = 0.2, 0.1
 SWITCH_TIMEOUT = 1.0  # of controllers [s]: then the guardian tries, too
 WHY = f'the log of {MANAGER} says why'
+Figures = dict[str, float]
 
 
 class Seen(NamedTuple):
@@ -58,9 +59,6 @@ class Seen(NamedTuple):
     q: Array
     dq: Array
     tau: Array
-
-
-Figures = dict[str, float]
 
 
 class Pace:
@@ -291,8 +289,8 @@ class GravityCompensation(ModelNode):
             stamp = int(rows.stamp[0])
             q, dq, tau = rows.position[0], rows.velocity[0], rows.effort[0]
             if (wrong := ~(np.abs(dq) <= fastest)).any():  # NaN as well
-                names = ', '.join(compress(robot.joints, wrong))
-                raise RobotStateError(f'{names} is faster than its speed limit')
+                names, what = ', '.join(compress(robot.joints, wrong)), 'or has no velocity'
+                raise RobotStateError(f'{names} is faster than its speed limit, {what}')
             yield Seen(self.get_clock().now().nanoseconds * 1e-9, q, dq, tau)
 
     def _message(self, law: HandGuiding, seen: Seen, held: Array, share: float) -> Any:
