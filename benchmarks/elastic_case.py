@@ -8,7 +8,7 @@ import numpy as np
 from robotid_ros.core.model import build_robot, regressor
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.pipeline.identification import identify
-from robotid_ros.core.signals.filters import central_differences, lowpass
+from robotid_ros.core.signals.filters import lowpass
 from robotid_ros.core.signals.recording import Phase, Recording
 from robotid_ros.files.trajectory_file import read_design
 from robotid_ros.plant.physics import Physics
@@ -132,7 +132,7 @@ class Case:
     def friction_error(self, found, least):
         """Return the relative error of the friction of motors faster than `least` [rad/s]."""
         n = found.robot.rigid.n
-        dq = central_differences(self.q, RATE)
+        dq = np.gradient(self.q, 1.0 / RATE, axis=0)
         W = regressor(found.robot, self.q, dq, np.zeros_like(dq))[n:, :, found.base.columns]
         terms = [k for k, name in enumerate(found.base.names) if name.startswith('F')]
         given = (W[:, :, terms] @ found.estimate.value[terms]).T
@@ -149,8 +149,8 @@ class Case:
         """Estimate as the paper does: its filter, its noise, least squares of unweighted rows."""
         rng, robot = np.random.default_rng(seed), self.robot().elastic
         q = lowpass(np.round(self.q / COUNT) * COUNT, 20.0, RATE, 5)
-        dq = central_differences(q, RATE)
-        motion = [q, dq, central_differences(dq, RATE)]
+        dq = np.gradient(q, 1.0 / RATE, axis=0)
+        motion = [q, dq, np.gradient(dq, 1.0 / RATE, axis=0)]
         if level is not None:
             share = 10.0 ** (-level / 20.0)
             motion = [

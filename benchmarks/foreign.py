@@ -285,7 +285,8 @@ def _compare(
         for joint, ours, theirs in zip(plain.joints, base, squares[0], strict=True)
         if theirs > COUNTED**2 * torque
     }
-    row['obstacle'] = found.standard.obstacle
+    obstacle = found.standard.obstacle
+    row['obstacle'] = obstacle.joints[0] if obstacle else ''
     row['warnings'] = list(map(render, found.findings))
     joints = max(row['joints'].values(), default=0.0)
     print(

@@ -205,8 +205,9 @@ def _data(recording: AnyRecording | LogSet, found: Identification) -> dict[str, 
         'consistent_residual': float(standard.residual),
         'prior_spread': float(standard.spread),
     }
-    if standard.obstacle:
-        fit |= {'attainable': float(standard.attainable), 'obstacle': standard.obstacle}
+    if (obstacle := standard.obstacle) is not None:
+        fit |= {'attainable': float(obstacle.values['attainable'])}
+        fit |= {'obstacle': obstacle.joints[0]}
     if isinstance(recording, LogSet):
         logs = [recording_facts(cast(AnyRecording, log)) for log in recording.logs]
         return {'source': recording.source, 'messages': recording.size, 'logs': logs, **fit}

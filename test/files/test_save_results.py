@@ -133,8 +133,7 @@ def test_both_residuals_stand_side_by_side(tmp_path, found, recording, obstacle)
         residual=0.0345,
         base_residual=0.0312,
         spread=0.7,
-        attainable=0.034 if obstacle else float('nan'),
-        obstacle=obstacle,
+        obstacle=finding('not_physical', [obstacle], attainable=0.034) if obstacle else None,
     )
     save(dataclasses.replace(found, standard=standard), recording, tmp_path)
     back = read_results(tmp_path)

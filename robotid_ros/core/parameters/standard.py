@@ -10,7 +10,7 @@ base parameter may move by more than ±3 σ either.
 
 from collections.abc import Callable
 import dataclasses
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -61,11 +61,9 @@ class Standard(ReadOnlyArrays):
     residual: float = float('nan')
     base_residual: float = float('nan')  # that of the base parameters on the same rows
     spread: float = float('nan')  # σ_S of the links, relative standard deviation of their prior
-    # Where no consistent parameters predict as well as wanted: the least residual that any have,
-    # the joint or coupling whose link or drive is in the way, and both as a finding.
-    attainable: float = float('nan')
-    obstacle: str = ''
-    findings: tuple[Finding, ...] = ()
+    # Where no consistent parameters predict as well as wanted: the joint or coupling whose link or
+    # drive is in the way.
+    obstacle: Finding | None = None
 
 
 # F, g and the covariance of g, see `consistent_parameters`.
@@ -156,9 +154,8 @@ def standard_parameters(
         """Return how far base parameters may move: constraints alone may move them farther."""
         return max(NEAR, (1.0 + SLACK) * tried(fit).moved)
 
-    first, apart = cost(tight), dict[str, float]()
-    known: dict[str, Any] = {'base_residual': _left(R, estimate.value)}
-    limit = max((1.0 + tolerance) * known['base_residual'], NEGLIGIBLE)
+    first, apart, least = cost(tight), dict[str, float](), _left(R, estimate.value)
+    limit = max((1.0 + tolerance) * least, NEGLIGIBLE)
     found, looser = tight, 1.0
     if first.penalised > limit or (first.moved > NEAR and first.moved > near(weighted)):
         plain = dataclasses.replace(weighted, data=_unweighted(base, estimate, penalised))
@@ -172,18 +169,18 @@ def standard_parameters(
             limit = (1.0 + SLACK) * tried(fit).penalised
             owners = dict.fromkeys(p.joint for p in robot.parameters)  # couplings too
             apart = {k: min(tried(f, without=k).residual for f in (thin, fit)) for k in owners}
-            known['attainable'] = min(tried(f).residual for f in (plain, thin, fit))
-            known['obstacle'] = min(apart, key=lambda joint: apart[joint])
+            attainable = min(tried(f).residual for f in (plain, thin, fit))
         limits = np.array([limit, near(fit)])
         looser = _least(lambda pull: bool(np.all(tried(fit, pull)[:2] <= limits)))
         found = fit(looser)
-    known['residual'] = residual = _left(R, base.of(found.value))
-    if 'obstacle' in known:
-        values = {'base': known['base_residual'], 'attainable': known['attainable']}
-        values |= {'robot': robot.name, 'residual': residual, 'without': apart[known['obstacle']]}
-        known['findings'] = (finding('not_physical', [known['obstacle']], **values),)
+    residual, obstacle = _left(R, base.of(found.value)), None
+    if apart:
+        owner = min(apart, key=apart.__getitem__)
+        values = {'residual': residual, 'attainable': attainable, 'without': apart[owner]}
+        obstacle = finding('not_physical', [owner], robot=robot.name, base=least, **values)
     links = physically_consistent_links(found.value, robot.first_columns)
-    return Standard(found.value, found.sigma, links, spread=looser * spread, **known)
+    both = found.value, found.sigma
+    return Standard(*both, links, residual, least, looser * spread, obstacle)
 
 
 def _least(fits: Callable[[float], bool]) -> float:

@@ -187,7 +187,7 @@ def identify(
     findings = [
         *described.warnings,
         *(each for each in notes if each not in mistaken),
-        *standard.findings,
+        *filter(None, [standard.obstacle]),
         *(each for each in of_log if not (described.drive_gain_given and each in said)),
         *estimation.notes,
         *(each for each in data if not (said and each in seen)),

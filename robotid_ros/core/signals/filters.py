@@ -1,4 +1,4 @@
-"""Zero-phase low-pass filters and central differences."""
+"""Zero-phase low-pass filters, and the bandwidth of a motion."""
 
 from functools import lru_cache
 from typing import NamedTuple
@@ -134,11 +134,6 @@ def lowpass(x: Array, cutoff: float, rate: float, order: int = 4) -> Array:
     pad = min(len(x) - 1, round(3 * rate / cutoff))
     signals = np.moveaxis(np.asarray(x), 0, -1)
     return np.moveaxis(filter_without_phase(signals, order, 2.0 * cutoff / rate, pad), -1, 0)
-
-
-def central_differences(x: Array, rate: float) -> Array:
-    """Central differences along axis 0, one-sided at the ends."""
-    return np.asarray(np.gradient(x, 1.0 / rate, axis=0))
 
 
 def power_edge(power: Array, share: float) -> Indices:

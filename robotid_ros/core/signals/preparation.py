@@ -9,7 +9,7 @@ from ...exceptions import RecordingError, StandstillError
 from ..arrays import all_within, Array, Mask
 from ..findings import Finding, finding
 from ..model.robot import ElasticRobot, Robot
-from .filters import central_differences, lowpass, motion_bandwidth
+from .filters import lowpass, motion_bandwidth
 from .invalid_samples import (
     clipped_samples,
     dead_zones,
@@ -413,8 +413,8 @@ def prepare(
     # Whose filter passes what is below the band.
     decimation = settings.decimation or max(1, int(MAX_CUTOFF_SHARE * grid.rate / band + ROUNDING))
     q = lowpass(position, cutoff, grid.rate, settings.order)
-    dq = central_differences(q, grid.rate)
-    ddq = central_differences(dq, grid.rate)
+    dq = np.gradient(q, 1.0 / grid.rate, axis=0)
+    ddq = np.gradient(dq, 1.0 / grid.rate, axis=0)
     valid = valid_rows(grid, robot, dq, np.inf if ends else band, decimation, settings)
     if not valid.any():
         where, share = grid.recording.source or 'the recording', away_from_gaps(grid, band).mean()

@@ -6,7 +6,6 @@ import math
 import numpy as np
 import pytest
 
-from robotid_ros.core.findings import select
 from robotid_ros.core.model import build_robot, regressor, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.settings import CoupledMotorSettings
@@ -146,11 +145,10 @@ def test_what_no_body_can_do_is_told_with_the_link_in_the_way(robot, truth, fact
     found = standard_parameters(robot, base, estimate, system)
     assert found.consistent.all()
     assert found.residual > (1.0 + COST) * found.base_residual
-    assert found.residual >= (1.0 - 1e-6) * found.attainable
-    assert found.attainable > (1.0 + COST) * found.base_residual
-    assert found.obstacle == robot.joints[2]
-    (note,) = select(found.findings, 'not_physical')
-    assert note.joints == (found.obstacle,)
+    attainable = found.obstacle.values['attainable']
+    assert found.residual >= (1.0 - 1e-6) * attainable
+    assert attainable > (1.0 + COST) * found.base_residual
+    assert found.obstacle.joints == (robot.joints[2],)
 
 
 def test_where_none_can_the_prior_gives_way_while_that_helps(robot, truth):
@@ -234,7 +232,7 @@ def test_friction_that_drives_is_in_the_way(robot, truth):
     base, system, estimate = measured(robot, chi)
     found = standard_parameters(robot, base, estimate, system)
     assert found.value[robot.column('Fc2')] >= -1e-6
-    assert found.obstacle == robot.joints[1]
+    assert found.obstacle.joints == (robot.joints[1],)
 
 
 def test_a_coupling_is_in_the_way(truth):
@@ -243,7 +241,7 @@ def test_a_coupling_is_in_the_way(truth):
     extra = dict.fromkeys(('Fv23', 'Fc23'), 0.5) | {'Ia23': -1.0}
     chi = np.concatenate([truth, [extra[p.name] for p in coupled.parameters[len(truth) :]]])
     base, system, estimate = measured(coupled, chi)
-    assert standard_parameters(coupled, base, estimate, system).obstacle == 'pair'
+    assert standard_parameters(coupled, base, estimate, system).obstacle.joints == ('pair',)
 
 
 def test_nothing_that_can_exist_leaves_less_than_what_is_called_attainable(robot, truth):
@@ -259,7 +257,7 @@ def test_nothing_that_can_exist_leaves_less_than_what_is_called_attainable(robot
             S = root @ root.T
             svec = [S[i, j] * (1.0 if i == j else math.sqrt(2.0)) for i, j in UPPER]
             tried[begin : begin + 10] = link_coordinates(tried[begin : begin + 10]) @ svec
-        assert system.total_residual(base.of(tried)) > 0.999 * found.attainable
+        assert system.total_residual(base.of(tried)) > 0.999 * found.obstacle.values['attainable']
 
 
 def test_the_rows_weigh_and_not_the_covariance_of_the_estimate(robot, truth):

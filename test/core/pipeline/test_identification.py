@@ -177,7 +177,7 @@ def test_what_no_body_can_do_is_a_warning_unless_any_cost_is_right(robot, truth,
     recording = record(noise=0.01, of=chi)
     found = identify(recording, robot, IdentificationSettings())
     assert select(found.findings, 'not_physical')
-    assert found.standard.obstacle == robot.joints[2]
+    assert found.standard.obstacle.joints == (robot.joints[2],)
     kept = identify(recording, robot, IdentificationSettings(prior_spread=0.3, prior_cost=1e6))
     assert not select(kept.findings, 'not_physical')
     assert kept.standard.spread == 0.3
