@@ -124,7 +124,9 @@ def _scales(parts: Sequence[Part]) -> tuple[Array, Array, Array]:
     rows = [part.system.rows(j) for part in parts for j in range(n)]
     W, Y = (np.concatenate([pair[k] for pair in rows]) for k in (0, 1))
     plain = scaled_least_squares(W, Y)
-    sigma = np.array([_residual(parts, j, plain) for j in range(n)])
+    squares = np.array([float(np.sum((y - w @ plain) ** 2)) for w, y in rows]).reshape(-1, n)
+    counts = np.array([len(y) for _, y in rows]).reshape(-1, n).sum(axis=0)
+    sigma = np.sqrt(squares.sum(axis=0) / np.maximum(counts, 1))
     weights = 1.0 / np.maximum(sigma, max(LEAST_RESIDUAL * sigma.max(), 1e-300))
     length = np.sqrt(np.mean(W**2, axis=0))
     return np.maximum(length, LEAST_LENGTH * length.max()), weights, plain
@@ -269,13 +271,6 @@ def _body_metric(robot: Robot, base: BaseParameters, links: Mask) -> Array:
         A * variance @ A.T, rcond=ROUNDING, hermitian=True
     )
     return metric
-
-
-def _residual(parts: Sequence[Part], joint: int, value: Array) -> float:
-    """Return the rms residual of a joint."""
-    rows = [part.system.rows(joint) for part in parts]
-    squares = sum(float(np.sum((y - w @ value) ** 2)) for w, y in rows)
-    return float(np.sqrt(squares / max(sum(len(y) for _, y in rows), 1)))
 
 
 def _folds(parts: Sequence[Part]) -> list[Mask]:

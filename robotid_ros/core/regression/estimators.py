@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...exceptions import ConfigurationError, RankDeficientError, RecordingError, UnknownNameError
+from ...exceptions import RankDeficientError, RecordingError, UnknownNameError
 from ..arrays import Array, SINGULAR
 from ..model.robot import BaseParameters, Robot
 from ..signals.recording import Samples
@@ -153,10 +153,7 @@ def _irls(blocks: Blocks, system: System, value: Array | None) -> Sequence[float
 
 def _mixed(blocks: Blocks, system: System, value: Array | None) -> Array:
     """Weight joints as the penalties were chosen for."""
-    if system.penalty is None:
-        raise ConfigurationError(
-            f"method '{MIXED}' needs penalties that were chosen: use identification.model 'mixed'"
-        )
+    assert system.penalty is not None
     return system.penalty.weights
 
 

@@ -323,13 +323,11 @@ def observed_update_rate(nominal: float, stamp: Array, joint_state_rate: float) 
     """
     Return the update rate of a controller, from the stamps (K,) [s] of its states [Hz].
 
-    ros2_control rounds a controller's rate to that of controller_manager divided by an integer,
-    and leaves the parameter as it was; changed at run time, it acts when the controller is
-    configured again. As one state is published at every update, their median distance is its
-    period. The `nominal` parameter, 0 where it is not known, stands where states are missing:
-    fewer than it says were lost or thinned out when some still are one of its periods apart, or
-    joint states are more frequent, hence also the updates of the controller_manager of both. Both
-    thinned out alike are taken for those of a slower controller.
+    ros2_control rounds a controller's rate to that of controller_manager over an integer, and
+    leaves the parameter as it was. One state is published at every update: their median distance
+    is its period. The `nominal` parameter, 0 where it is not known, stands where states are
+    missing: some still are one of its periods apart, or joint states are more frequent, hence also
+    the updates. Both thinned out alike are taken for those of a slower controller.
     """
     steps = np.diff(stamp)
     if len(stamp) < LEAST_STATES or np.mean(steps <= 0.0) > MAX_SHARE_REPEATED:

@@ -93,7 +93,7 @@ def test_a_good_prior_keeps_its_weight(robot, truth):
 def test_data_without_noise_accuse_nobody(robot, truth):
     base, system, estimate = measured(robot, truth, 0.0)
     found = standard_parameters(robot, base, estimate, system)
-    assert found.findings == () and found.residual < 1e-4
+    assert found.obstacle is None and found.residual < 1e-4
 
 
 @pytest.mark.parametrize('method', ['ols', 'wls'])
