@@ -128,12 +128,14 @@ def test_what_stays_at_the_prior_is_marked(tmp_path, found, recording):
 
 @pytest.mark.parametrize('obstacle', ['', 'joint_2'])
 def test_both_residuals_stand_side_by_side(tmp_path, found, recording, obstacle):
+    values = {'robot': 'arm', 'residual': 0.0345, 'base': 0.0312, 'without': 0.03}
+    values['attainable'] = 0.034
     standard = dataclasses.replace(
         found.standard,
         residual=0.0345,
         base_residual=0.0312,
         spread=0.7,
-        obstacle=finding('not_physical', [obstacle], attainable=0.034) if obstacle else None,
+        obstacle=finding('not_physical', [obstacle], **values) if obstacle else None,
     )
     save(dataclasses.replace(found, standard=standard), recording, tmp_path)
     back = read_results(tmp_path)

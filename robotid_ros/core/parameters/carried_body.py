@@ -29,9 +29,7 @@ def frame_change(placement: Array) -> Array:
 
 def inertia_matrix(central: Array) -> Array:
     """Return the inertia at the centre of mass (3, 3) of a body (10,) [kg·m²]."""
-    result = np.zeros((3, 3))
-    result[UPPER] = central[4:]
-    return result + np.triu(result, 1).T
+    return np.asarray(central)[[[4, 5, 6], [5, 7, 8], [6, 8, 9]]]
 
 
 def checked_inertia(central: Array) -> Array:
