@@ -159,7 +159,7 @@ def test_core_knows_no_ros(part: str) -> None:
 
 # What users read: only there findings become text.
 EDGES = (
-    *('cli', 'nodes', 'library', 'core.pipeline.identification', 'core.findings'),
+    *('cli', 'nodes', 'library', 'core.findings'),
     *('files.report', 'files.export', 'files.verdict_text', 'files.configuration_text'),
     *('files.results', 'files.trajectory_file'),
     *('fleet.session', 'fleet.report'),
