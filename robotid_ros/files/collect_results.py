@@ -11,7 +11,7 @@ import numpy as np
 
 from ..core.diagnostics.data_warnings import prediction_warnings
 from ..core.findings import Finding, finding
-from ..core.mixed.columns import KINDS
+from ..core.mixed.variances import KINDS
 from ..core.model import Robot
 from ..core.model.friction import make_terms
 from ..core.model.robot import BaseParameters, unit_label

@@ -15,9 +15,15 @@ from functools import cached_property
 import numpy as np
 
 from ..arrays import Array, Mask
+from ..model.friction import FRICTION_TERMS
 from ..regression.least_squares import HOLD, RIDGE
-from .columns import KIND, KINDS
+from ..regression.model_error import EFFECTS
 
+# What the default opens, by name and in words: each predicts other motion better on the logs of
+# benchmarks/foreign.py.
+KINDS = {name: text for effect in EFFECTS.values() for name, text in effect.terms.items()}
+# Which of them a column is of, (d,).
+KIND = np.repeat(np.arange(len(KINDS)), [len(FRICTION_TERMS[name].symbols) for name in KINDS])
 # λ of a kind, from closed to nearly free, in units of a column of size one.
 GRID = (np.inf, 1.0, 1e-1, 1e-2, 1e-3, 1e-4)
 # Pulls to the bodies of the description, and ridges where it has none.

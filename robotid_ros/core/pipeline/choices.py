@@ -8,17 +8,18 @@ from typing import NamedTuple
 import numpy as np
 
 from ...exceptions import RobotIdError, StandstillError
+from ..arrays import Array
 from ..findings import Finding, finding
 from ..identification_settings import IdentificationSettings
-from ..mixed.columns import at_instants, Part
-from ..mixed.mixed_model import choose, MixedModel, plain_errors_on
+from ..mixed.mixed_model import choose, MixedModel, Part, plain_errors_on
 from ..mixed.variances import gains_clearly
 from ..model.base_parameters import base_parameters
-from ..model.robot import ElasticRobot, Robot
+from ..model.robot import BaseParameters, ElasticRobot, Robot
 from ..regression.delays import prepare_without_delay, remove_delay
 from ..regression.estimators import MIXED
-from ..regression.observation_system import observe, with_rows
-from ..signals.preparation import MIN_TRAVEL, prepare
+from ..regression.observation_system import observe, Observed, with_rows
+from ..signals.filters import lowpass, power_edge
+from ..signals.preparation import CUTOFF_FACTOR, MIN_CUTOFF, MIN_TRAVEL, prepare
 from ..signals.recording import Recording, SignalSettings
 from .observation import LogSet, longest_log, RecordingOrChunks
 
@@ -34,6 +35,10 @@ LEAST_KNOWN = 0.5
 BANDS, POSITIONS, LARGEST_BAND, LARGEST_CUTOFF = (8.0, 5.0, 12.0), 2.5, 0.2, 0.4
 # Band in which they are compared [Hz], and its positions' cut-off over it.
 JUDGING, JUDGING_POSITIONS = 5.0, 2.0
+
+# Least rows at instants of a recording that has so many: a few hundred alias the torques' noise.
+# Share of the positions' power below their bandwidth.
+ROWS, POWER = 10_000, 0.99
 
 
 class ModelChoice(NamedTuple):
@@ -213,3 +218,40 @@ def _from_its_motion(recording: Recording) -> Recording:
         return recording
     first = min(motion_start(recording) or 0, count - LONGEST_LOOK - 1)
     return recording.between(float(time[first]), float(time[first + LONGEST_LOOK]))
+
+
+def at_instants(
+    recording: Recording,
+    robot: Robot,
+    base: BaseParameters,
+    signals: SignalSettings,
+    known: Part | None = None,
+) -> Part:
+    """
+    Return the rows of a recording at instants: W is not filtered, as where a model is evaluated.
+
+    Rows of W and torques that pass one filter together are without bias where the model is exact
+    (DIDIM section II), but smooth what a model is off where a joint turns round or rests. The
+    filter follows the positions' spectrum, whatever is set: that of the speeds is wider, and of
+    positions that repeat it is mostly noise. Rows near an end or a gap count where those at rest
+    do: of a short motion they are a fifth. Efforts are not behind positions, friction is plain;
+    what is `known` are the same rows, of which others count.
+    """
+    bandwidth = position_bandwidth(recording.select(robot.joints).position, recording.rate)
+    cutoff = max(MIN_CUTOFF, CUTOFF_FACTOR * bandwidth)
+    follow = dataclasses.replace(signals, cutoff=cutoff, band=cutoff, decimation=1)
+    samples = prepare(recording, robot, follow, ends=signals.rows == 'every')
+    keep = max(1, len(samples.time) // ROWS)
+    tau = lowpass(samples.tau, samples.cutoff, samples.rate, signals.order)
+    thinned = samples.thinned(keep, tau[::keep])
+    if known is not None:
+        return with_rows(known, thinned)
+    system = observe(thinned, robot, base)
+    return Observed(system, thinned, (system,))
+
+
+def position_bandwidth(q: Array, rate: float) -> float:
+    """Return the frequency below which 99 % of the power of every position (N, n) lies [Hz]."""
+    windowed = np.hanning(len(q))[:, None] * (q - q.mean(axis=0))
+    power = np.abs(np.fft.rfft(windowed, axis=0)) ** 2
+    return float(power_edge(power, POWER).max()) * rate / len(q)

@@ -123,7 +123,7 @@ class Penalty(ReadOnlyArrays):
     rows: Array  # (k, b) R, of what pulls the bodies
     target: Array  # (k,) r
     doubt: float  # least variance of R χ − r; where R is stronger than that, σ is of a weaker one
-    instants: Array  # (k, b + 1) U, a factor of the same data at instants (core/mixed/columns.py)
+    instants: Array  # (k, b + 1) U, a factor of the same data at instants (`at_instants`)
 
     def of(self, kept: list[int], rows: float) -> Penalty:
         """Return that of some of the parameters, for so many rows instead of one."""

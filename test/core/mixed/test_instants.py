@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.mixed import mixed_model
-from robotid_ros.core.mixed.columns import at_instants, KIND, position_bandwidth, ROWS
 from robotid_ros.core.mixed.mixed_model import choose
+from robotid_ros.core.mixed.variances import KIND
 from robotid_ros.core.model import inverse_dynamics
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.parameters.standard import basic_solution
+from robotid_ros.core.pipeline.choices import at_instants, position_bandwidth, ROWS
 from robotid_ros.core.regression.delays import prepare_without_delay
 from robotid_ros.core.regression.estimators import fit, MIXED
 from robotid_ros.core.signals.recording import SignalSettings

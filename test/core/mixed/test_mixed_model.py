@@ -8,7 +8,7 @@ import pytest
 
 from robotid_ros.core.findings import select
 from robotid_ros.core.identification_settings import IdentificationSettings
-from robotid_ros.core.mixed.columns import KINDS
+from robotid_ros.core.mixed.variances import KINDS
 from robotid_ros.core.model import build_robot, inverse_dynamics, RobotSettings
 from robotid_ros.core.model.friction import SHRUNK
 from robotid_ros.core.parameters.standard import basic_solution

@@ -6,11 +6,12 @@ from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 
-from robotid_ros.core.mixed.columns import KIND, KINDS
 from robotid_ros.core.mixed.variances import (
     Choice,
     Fits,
     Grams,
+    KIND,
+    KINDS,
     products,
     squared_errors,
     strongest,
