@@ -206,8 +206,13 @@ class Supervisor:
     ) -> None:
         """Stand still for a while [s], by default until the robot has come to rest; watch it."""
         self.begin()
+
+        def is_over() -> bool:
+            self.check()
+            return done()
+
         seconds = self._settings.settle if duration is None else duration
-        wait_until(lambda: self.check() is None or done(), seconds, period=POLL_PERIOD)
+        wait_until(is_over, seconds, period=POLL_PERIOD)
 
     def keep_messages(self) -> None:
         """Keep all messages of robot and controller; a motion forgets those before it."""
