@@ -6,6 +6,7 @@ from pathlib import Path
 import re
 import signal
 
+from control_msgs.msg import JointTrajectoryControllerState
 from controller_manager_msgs.msg import ControllerState
 from controller_manager_msgs.srv import ListControllers, SwitchController
 from geometry_msgs.msg import Vector3, Wrench, WrenchStamped
@@ -172,6 +173,13 @@ def test_it_holds_the_arm_gives_way_to_a_push_and_hands_it_back(session: Session
     session.until(NODE, 'ready')
     assert guided.active() == [HOLDS]
     assert robot.rest_after(robot.now) < 0.5
+    # Its output is what it holds ahead of its loop, which would be 0, and p e + d ė.
+    states, topic = list[JointTrajectoryControllerState](), f'{HOLDS}/controller_state'
+    client.node.create_subscription(JointTrajectoryControllerState, topic, states.append, 1)
+    client.wait_for(lambda: states, what='a controller state is heard')
+    k, state = states[-1].joint_names.index('joint_2'), states[-1]
+    error, change = state.error.positions[k], state.error.velocities[k]
+    assert state.output.effort[k] - 1500.0 * error - 57.0 * change == pytest.approx(-4.7, abs=2.5)
     # Without its guardian no arm is guided.
     guided.guide()
     os.kill(child_of(session.process(NODE).pid, 'guardian'), signal.SIGKILL)

@@ -182,7 +182,7 @@ class FeedForward(ModelNode):
         self._last_requested: Running | None = None
         self._unaccepted: Running | None = None
         # The effort that it holds ahead of its feedback after goals that have succeeded, or were
-        # cancelled: that of the last point. None after a goal of another client.
+        # cancelled: that of the last point. None at first, and after a goal of another client.
         self._held_effort: Array | None = None
         self._others = frozenset[bytes]()  # goals of other clients, which stay known for a while
         self._taking = threading.Lock()
@@ -352,8 +352,9 @@ class FeedForward(ModelNode):
         ends = trajectory.points[0], trajectory.points[-1]
         first, last = (1e-9 * to_nanoseconds(point.time_from_start) for point in ends)
         ahead = self._ahead(trajectory)
-        # One that begins from a state may have to wait for that.
+        # One that begins from a state may have to wait for that; what is held may have to be read.
         known = first + ahead == 0.0 or time.monotonic() - self._heard < WATCH_PERIOD
+        known = known and (self._latest is not None or self._held_effort is not None)
         updates = max((ahead + last) / self._period, len(trajectory.points))
         return known and updates <= feed_forward.IN_ONE_CALL
 
@@ -368,7 +369,8 @@ class FeedForward(ModelNode):
         goal, first = read_goal(trajectory, robot, self._reference, ahead)
         chi, share = self._model.chi + self._payload, self.configuration.excitation.effort_share
         present = self._held_effort if self._latest is None else self._latest.effort()
-        present = np.zeros(robot.n) if present is None else present
+        if present is None:
+            present = np.zeros(robot.n) if self._latest else self._read_held_effort()
 
         def planned(factor: float) -> Waypoints:
             given = robot, chi, self._period, present, self.settings.ramp
@@ -400,6 +402,17 @@ class FeedForward(ModelNode):
         speed = jtc.by_joint(state, state.reference.velocities, joints)
         speed = np.zeros(len(joints)) if speed is None else speed
         return jtc.reference_positions(state, joints), speed
+
+    def _read_held_effort(self) -> Array:
+        """Read what the controller holds (n,) ahead of its feedback; 0 where nobody can know."""
+        joints = self._model.robot.joints
+        p, i, d = self._description_client.describe().pid_gains(joints)
+        moves, state = np.abs(self._reference()[1]).max() > AT_REST, self._newest_state
+        parts = state.output.effort, state.error.positions, state.error.velocities
+        effort, error, change = (jtc.by_joint(state, values, joints) for values in parts)
+        if moves or i.any() or effort is None or error is None or change is None:
+            return np.zeros(len(joints))
+        return np.asarray(np.nan_to_num(effort - p * error - d * change))
 
     def _cancel(self, handle: ServerGoalHandle) -> CancelResponse:
         running = self._running.get(bytes(handle.goal_id.uuid))

@@ -5,7 +5,8 @@ It commands a controller that forwards efforts: what holds the arm by the identi
 damping, springs at the limits. `~/start` activates that where the arm rests and the model knows
 what holds it. `~/stop`, joint states that stop, a speed above its limit, another one that commands
 or deactivates the controller, and the node's end activate the trajectory controller again, which
-holds the arm where it is. Should the node die or hang, its guardian does that.
+holds the arm where it is; after `~/stop` with the efforts that the model predicts there. Should
+the node die or hang, its guardian does that, with the efforts of the controller's last goal.
 """
 
 from array import array
@@ -26,10 +27,11 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from ...core.arrays import Array
+from ...core.excitation.trajectory import Waypoints
 from ...core.verdict import FAIR, GOOD
 from ...core.verification.hand_guiding import HandGuiding
 from ...exceptions import ControllerError, RobotIdError, RobotStateError
-from ..common import runtime
+from ..common import controller as jtc, runtime
 from ..common.batched_subscription import BatchedSubscription
 from ..common.controller import EFFORT_CONTROLLER_TYPES, FORWARDED, MANAGER, SWITCH, switch_request
 from ..common.guardian import Guardian
@@ -38,7 +40,7 @@ from ..common.messages import is_complete, one_line, stack_joint_states, to_nano
 from ..common.model_node import ModelNode
 from ..common.processes import prefer_threads
 from ..common.runtime import serve
-from ..common.waiting import answer_of, result_of
+from ..common.waiting import answer_of, result_of, wait_until
 from ..common.watchdog import Watchdog
 
 LEAST_RATE = 200.0  # of commands with which an arm is guided [Hz]
@@ -47,6 +49,7 @@ RAMP = 1.0  # in which the model takes over from what held the arm [s]
 LOOK_PERIOD = 0.0005  # from one look for joint states to the next [s]
 # From one look at the controllers to the next, while they are spawned and an arm is guided [s].
 LOOK_AGAIN, WATCH_AGAIN = 0.2, 0.1
+HOLD_TIME = 0.1  # of the goal after which the trajectory controller keeps its efforts [s]
 SWITCH_TIMEOUT = 1.0  # of controllers [s]: then the guardian tries, too
 WHY = f'the log of {MANAGER} says why'
 Figures = dict[str, float]
@@ -100,6 +103,8 @@ class GravityCompensation(ModelNode):
         self._commands = self.create_publisher(Float64MultiArray, commands, 1)
         self._list = self.create_client(ListControllers, f'{at}{MANAGER}/list_controllers')
         self._switch = self.create_client(SwitchController, f'{at}{SWITCH}')
+        self._holding = jtc.TrajectoryClient(self, self._controller, self._timeout)
+        self._held = jtc.subscribe_states(self, self._controller, depth=1)
         self._ending = threading.Event()
         self._listed: Future | None = None
         self._listed_at = -np.inf
@@ -236,7 +241,26 @@ class GravityCompensation(ModelNode):
                     self.publish_state('guiding', 'the arm can be guided', pace.figures())
                     pace = Pace()
         finally:
+            list(self._held.take_serialized())
             self._switch_back(guardian)
+        self._hold(law)
+
+    def _hold(self, law: HandGuiding) -> None:
+        """Give the trajectory controller the efforts of this posture; it keeps those of a goal."""
+        robot, client = self._model.robot, self._holding
+        try:
+            description = client.describe()
+            if description.why_no_feed_forward or description.pid_gains(robot.joints)[1].any():
+                return  # it takes none, or its integral holds the arm
+            what = f"'{self._holder}' publishes no controller_state"
+            found = wait_until(lambda: self._held.take_newest()[0], self._timeout, what=what)
+            q = np.tile(jtc.reference_positions(found[-1], robot.joints), (2, 1))
+            still, tau = np.zeros_like(q), np.tile(law.holding(q[0]) / robot.drive_gain, (2, 1))
+            points = Waypoints(robot.joints, np.array([0.0, HOLD_TIME]), q, still, still, tau)
+            goal = client.send(uuid.uuid4(), points, still[0], still[0], 0.0)
+            wait_until(goal.accepted, self._timeout, what=f"no answer from '{client.action}'")
+        except RobotIdError as error:
+            self.get_logger().warning(f'the arm is held without its weight: {one_line(error)}')
 
     def _watch_at_rest(self, guardian: Guardian) -> tuple[HandGuiding, Array, Figures] | None:
         """Return the law, torques (n,) that hold the arm at rest, figures; None: stopped."""

@@ -4,6 +4,7 @@ from contextlib import suppress
 import dataclasses
 from unittest.mock import call, Mock
 
+from control_msgs.msg import JointTrajectoryControllerState
 import numpy as np
 import pytest
 from rclpy.task import Future
@@ -11,6 +12,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.exceptions import TrajectoryError
+from robotid_ros.nodes.common.controller import ControllerDescription
 from robotid_ros.nodes.common.messages import duration_message, trajectory_message
 from robotid_ros.nodes.feedforward.feedforward_node import FeedForward, read_goal, Running
 
@@ -152,3 +154,27 @@ def test_a_goal_of_another_client_makes_the_held_effort_unknown_once():
         relay._on_goals(Mock(status_list=goals))
         assert relay._held_effort is held
         relay._held_effort = 1.0
+
+
+@pytest.mark.parametrize(
+    ('integral', 'speed', 'held'), [(0.0, 0.0, 5.0), (1.0, 0, 0), (0.0, 1, 0)]
+)
+def test_a_goal_takes_over_from_what_the_controller_holds_for_others(integral, speed, held):
+    # At rest, its output is what it holds and its loop, p e + d ė; an integral tells nobody.
+    relay, joints = Relay(), list(ROBOT.joints)
+    state = JointTrajectoryControllerState(joint_names=joints)
+    state.reference = JointTrajectoryPoint(positions=[0.1], velocities=[float(speed)])
+    state.error = JointTrajectoryPoint(positions=[-0.03], velocities=[0.2])
+    state.output = JointTrajectoryPoint(effort=[5.0 - 100.0 * 0.03 + 10.0 * 0.2])
+    values = {'joints': joints, 'command_interfaces': ['effort']}
+    values |= {f'gains.turn.{k}': x for k, x in zip('pid', (100.0, integral, 10.0), strict=True)}
+    description = ControllerDescription.from_parameters('arm', values)
+    relay._description_client = Mock(describe=lambda: description)
+    relay._newest_state, relay._timeout, relay._heard = state, 1.0, np.inf
+    relay._take_states = Mock()
+    relay._model, relay._payload, relay._period = Mock(robot=ROBOT, chi=ROBOT.prior), 0.0, 0.01
+    relay.configuration = Mock(excitation=Mock(effort_share=1.0))
+    relay.settings = Mock(ramp=0.5, largest_slowdown=1.0)
+    assert not relay._is_quick(goal(0.0, 1.0))
+    points, *_ = relay._with_efforts(goal(0.0, 1.0))
+    assert points.tau[0] == pytest.approx([held])
