@@ -196,15 +196,9 @@ def _looped_torques(robot: Robot, chi: Array, *motion: Array) -> Array:
 
 
 def inverse_dynamics(
-    robot: Robot,
-    chi: Array,
-    q: Array,
-    dq: Array,
-    ddq: Array,
-    *,
-    successive: bool = False,
+    robot: Robot, chi: Array, q: Array, dq: Array, ddq: Array, *, successive: bool = False,
     rounded: bool = False,
-) -> Array:
+) -> Array:  # fmt: skip
     """
     Torques of the standard parameters: links, rotor inertias, friction, springs and couplings.
 
