@@ -40,7 +40,7 @@ LAYERS = (
         'files.provenance',
         'files.text_template',
         'files.verification',
-        *('files.results', 'files.recovery'),
+        'files.results',
         'files.verdict_text',
     ),
     *('files.robot_description', 'files.formats'),

@@ -98,7 +98,7 @@ def report(
     every: bool = False,
 ) -> Outcome:
     """Return what a session found; `unverified`, as on a busy machine, is no reason for a code."""
-    from ..files.recovery import MAX_RESIDUAL, MIN_SHARE_WITHIN, recovery_of
+    from ..files.results import MAX_RESIDUAL, MIN_SHARE_WITHIN, recovery_of
     from .results_text import print_found, print_verdict, results_data
 
     recovery = recovery_of(results)

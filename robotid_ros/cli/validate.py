@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from ..exceptions import ConfigurationError
 from . import shared_options as shared
-from .terminal import print_findings, print_paragraph, print_written
+from .terminal import print_findings, print_written
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -76,7 +76,6 @@ def run(args: argparse.Namespace) -> shared.Outcome:
 
     def show() -> None:
         print_joints(found, every=True)
-        print_paragraph(checked.explanation())
         print_findings(found.findings)
         print_verdict(found, args.parameters, brief=True)
         print_written(written)

@@ -52,7 +52,13 @@ def collect_results(
 ) -> Results:
     """Gather an identification's results as plain values; parameters as in `save`."""
     found, robot, verdict = identification, identification.robot, judge(identification)
-    effort, other = verdict.effort_unit, found.compared
+    effort, other, settings = verdict.effort_unit, found.compared, dict(settings or {})
+    if found.mixed is not None and found.mixed.signals is not None:
+        # With the filters and rows that were chosen: validating takes them.
+        given = settings.get('identification') or {}
+        chosen = {name: getattr(found.mixed.signals, name) for name in ('cutoff', 'band', 'rows')}
+        signals = {**(given.get('signals') or {}), **chosen}
+        settings['identification'] = {**given, 'signals': signals}
 
     def series(each: Identification) -> dict[str, Validation]:
         both = {'identification': each.fitted, 'validation': each.validation}
@@ -78,7 +84,7 @@ def collect_results(
         history=tuple(found.history.rows() if found.history else ()),
         compared=None if other is None else Comparison(other.method, **outcome(other)),
         selection=_selection(found),
-        settings=_with_filters(settings or {}, found),
+        settings=settings,
         versions=versions(),
         torques=series(found),
         model=model_settings(robot),
@@ -86,16 +92,6 @@ def collect_results(
         plain_friction=found.plain_friction,
         verdict=verdict,
     )
-
-
-def _with_filters(settings: Mapping[str, Any], found: Identification) -> dict[str, Any]:
-    """Return the settings with the filters and rows that were chosen: validating takes them."""
-    if found.mixed is None or found.mixed.signals is None:
-        return dict(settings)
-    given = settings.get('identification') or {}
-    chosen = {name: getattr(found.mixed.signals, name) for name in ('cutoff', 'band', 'rows')}
-    signals = {**(given.get('signals') or {}), **chosen}
-    return {**settings, 'identification': {**given, 'signals': signals}}
 
 
 def _selection(found: Identification) -> dict[str, Any]:
@@ -284,8 +280,13 @@ def check_parameters(
     rows = {name: residual_rows(robot, each, before.effort_unit) for name, each in found.items()}
     reasons = prediction_warnings(found[BASE])
     facts = recording_facts(recording)
-    fitted = [results.data, *results.data.get('logs', ())]
-    share = _overlap(fitted, facts)
+    start, stop = facts['from'], facts['to']
+    common = [  # with those fitted, by hash and times
+        min(stop, each['to']) - max(start, each['from'])
+        for each in (results.data, *results.data.get('logs', ()))
+        if facts['sha256'] and each.get('sha256') == facts['sha256']
+    ]
+    share = max([0.0, *common]) / max(stop - start, 1e-9)
     copied = [finding('validation_copied', share=share)] if share > MAX_COPIED else []
     findings = tuple(dict.fromkeys([*known, *copied, *reasons]))
     joints = {joint.joint: joint for joint in before.joints}
@@ -318,18 +319,7 @@ def check_parameters(
         history=(),
         verdict=verdict,
     )
-    return CheckedParameters(results, checked, rows)
-
-
-def _overlap(fitted: Sequence[Mapping[str, Any]], facts: Mapping[str, Any]) -> float:
-    """Return the largest share of a recording that is one of those fitted, by hash and times."""
-    start, stop = facts['from'], facts['to']
-    common = [
-        min(stop, each['to']) - max(start, each['from'])
-        for each in fitted
-        if facts['sha256'] and each.get('sha256') == facts['sha256']
-    ]
-    return max([0.0, *common]) / max(stop - start, 1e-9)
+    return CheckedParameters(checked, rows)
 
 
 def without_delay(recording: AnyRecording, results: Results, stamps: str) -> RecordingOrChunks:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import json
 import math
 from pathlib import Path
-from typing import Any, TYPE_CHECKING
+from typing import Any, NamedTuple, TYPE_CHECKING
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from ..core.findings import as_data, Finding, from_data, Severity
 from ..core.model.settings import RobotSettings
 from ..core.parameters.plain_friction import PlainFriction
 from ..core.regression.validation import Validation
-from ..core.verdict import decide_level, JointError, Verdict
+from ..core.verdict import decide_level, JointError, THRESHOLDS, Verdict
 from ..exceptions import ConfigurationError, FileError
 from .atomic import read_text, write_text
 from .bounded import damage_errors, read_series, write_series
@@ -276,31 +276,44 @@ def chosen_settings(settings: RobotSettings, results: Results) -> RobotSettings:
 
 # The sets of parameters that predict the same recording.
 BASE, STANDARD, PRIOR = 'base', 'standard', 'prior'
-# Residuals that differ by less are the same [share of the effort].
-SAME = 2e-4
 
 
 @dataclass(frozen=True)
 class CheckedParameters:
     """What identified parameters predict of a recording."""
 
-    identified: Results  # the result they are of
-    checked: Results  # the same with residuals, torques, data and findings of this recording alone
+    checked: Results  # with residuals, torques, data and findings of this recording alone
     sets: Mapping[str, tuple[Residual, ...]]  # residuals by `BASE`, `STANDARD`, `PRIOR`
 
-    def explanation(self) -> str:
-        """Say why these residuals differ from those of the validation in the identification."""
-        before = {row.joint: row for row in self.identified.validation}
-        if not before:
-            return 'The identification had no validation to compare with.'
-        apart = [
-            f'{row.joint} {100 * old.relative:.2f} → {100 * row.relative:.2f} %'
-            for row in self.checked.validation
-            if (old := before.get(row.joint)) and abs(row.relative - old.relative) > SAME
-        ]
-        if not apart:
-            return 'The residuals are those of the validation in the identification.'
-        return f'Different from the validation in the identification: {", ".join(apart)}.'
+
+# What a session has to reach: relative residual on the validation, true parameters within ±3σ.
+MAX_RESIDUAL, MIN_SHARE_WITHIN = (THRESHOLDS[name] for name in ('recovered', 'recovered_share'))
+
+
+class Recovery(NamedTuple):
+    """How well a simulated robot was found again."""
+
+    inside: int  # ±3σ of the truth, of so many base parameters of which that is known
+    known: int
+    residual: float  # the largest of a moving joint on the validation motion
+
+    @property
+    def passed(self) -> bool:
+        """Whether enough true parameters lie within ±3σ and the residual is small."""
+        enough = self.known and self.inside >= MIN_SHARE_WITHIN * self.known
+        return bool(enough and self.residual <= MAX_RESIDUAL)
+
+    def __str__(self) -> str:
+        return (
+            f'{self.inside} of {self.known} true base parameters lie within ±3σ; the largest '
+            f'validation residual in motion is {100 * self.residual:.2f} %'
+        )
+
+
+def recovery_of(results: Results) -> Recovery:
+    """Return how well the truth, which stands beside results, was found again."""
+    worst = max((row.moving for row in results.validation), default=float('inf'))
+    return Recovery(*count_within_sigma(results.base), worst)
 
 
 # Difference of two results over its σ from which it is none of noise.

@@ -1,7 +1,6 @@
 """`robotid compare` and the page of `robotid validate`."""
 
 import dataclasses
-import re
 
 import pytest
 
@@ -41,17 +40,14 @@ def test_another_method_counts_as_a_result(run, identified, tmp_path):
     assert code == 1 and 'no such file' in err and err.count('\n') == 1
 
 
-def test_validate_writes_a_page_and_explains(run, bag, identified, tmp_path):
+def test_validate_writes_a_page(run, bag, identified, tmp_path):
     page = tmp_path / 'v.html'
-    code, out, err = run('validate', bag, '--parameters', identified, '-o', page)
+    code, _, err = run('validate', bag, '--parameters', identified, '-o', page)
     assert (code, err) == (0, '')
-    assert 'The residuals are those of the validation in the identification' in out
     text = page.read_text()
     for shown in ('robot description', 'identified.urdf', 'base parameters', 'robotid validate'):
         assert shown in text
-    _, out, _ = run('validate', bag, '--parameters', identified, '-o', page, '--to', 8, '--force')
-    assert re.search(r'Different from the .*: \S+ [\d.]+ → [\d.]+ %', ' '.join(out.split()))
-    _, out, _ = run('validate', bag, '--parameters', identified, '--force')
+    run('validate', bag, '--parameters', identified, '--force')
     assert (identified / f'validation_{bag.name}.html').exists()
 
 

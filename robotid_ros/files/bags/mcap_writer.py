@@ -24,49 +24,39 @@ class ExclusiveStream:
     """Append-only file that never replaces another and keeps no half record on a full disk."""
 
     def __init__(self, path: Path):
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, 'O_BINARY', 0)
-        self.path, self._handle = path, os.open(path, flags, 0o666)
-        self._size = 0
+        # Not a RawIOBase, which `mcap` would buffer.
+        self.path, self._file = path, path.open('xb', buffering=0)
+        self.tell, self.flush = self._file.tell, self._file.flush
 
-    def write(self, data: bytes) -> int:
+    def write(self, data: Any) -> int:
         """Append all of `data` or nothing."""
-        view, done = memoryview(data), 0
+        view, start, done = memoryview(data), self.tell(), 0
         try:
             while done < len(view):
-                done += os.write(self._handle, view[done:])
+                done += self._file.write(view[done:])
         except OSError:
-            os.ftruncate(self._handle, self._size)
-            os.lseek(self._handle, self._size, os.SEEK_SET)
+            self._file.truncate(start)
+            self._file.seek(start)
             raise
-        self._size += done
         return done
-
-    def tell(self) -> int:
-        """Bytes written so far."""
-        return self._size
-
-    def flush(self) -> None:
-        """Nothing is held back here."""
 
     def check_there(self) -> None:
         """Raise a FileError where the file was removed or moved: others will not find it."""
+        own = os.fstat(self._file.fileno())
         with contextlib.suppress(OSError):
-            if os.path.samestat(os.fstat(self._handle), os.stat(self.path)):
+            if os.path.samestat(own, os.stat(self.path)):
                 return
         folder = self.path.parent
         what = f"file '{self.path}'" if folder.exists() else f"folder '{folder}'"
-        if os.fstat(self._handle).st_nlink:
+        if own.st_nlink:
             raise FileError(f'the {what} was moved while recording: only its beginning is there')
         raise FileError(f'the {what} was removed while recording: nothing of it is left')
 
     def close(self) -> None:
         """Close after everything has reached the disk."""
-        if self._handle >= 0:
-            handle, self._handle = self._handle, -1
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
+        if not self._file.closed:
+            with self._file:
+                os.fsync(self._file.fileno())
 
 
 def qos_profile(latched: bool) -> str:
@@ -118,7 +108,6 @@ class BagWriter:
         try:
             with self._errors():
                 self._stream = ExclusiveStream(self._file)
-                # It needs write, tell and flush only.
                 self._writer = Writer(self._stream, **how)  # type: ignore[arg-type]
                 try:
                     self._writer.start(profile='ros2', library='robotid_ros')
@@ -198,9 +187,10 @@ class BagWriter:
             return self.path
         self._open = False
         if self._failed is not None:
+            empty = self._stream.tell() == self._start
             with file_errors(self._file):
                 self._stream.close()
-            if self._stream.tell() == self._start:
+            if empty:
                 _remove(self._file)
             return self.path
         information = self._information()

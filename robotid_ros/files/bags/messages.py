@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from rosbags.interfaces import MessageDefinitionFormat
-from rosbags.typesys import get_types_from_idl, get_types_from_msg, get_typestore, Stores
+from rosbags.typesys import get_types_from_msg, get_typestore, Stores
 
 from ...exceptions import RecordingError
 from .mcap_reader import Messages
@@ -88,11 +88,6 @@ def _register(store: Any, message_type: str, embedded: Any) -> None:
     try:
         if embedded.format == MessageDefinitionFormat.MSG:
             types = get_types_from_msg(text, message_type)
-        elif embedded.format == MessageDefinitionFormat.IDL:
-            separator, parts = '=' * 80 + '\n', [text]
-            if text.startswith(f'{separator}IDL: '):
-                parts = [part.split('\n', 1)[1] for part in text.split(separator)[1:]]
-            types = {k: v for part in parts for k, v in get_types_from_idl(part).items()}
         else:
             _add_installed(store, message_type)
             return

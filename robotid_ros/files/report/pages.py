@@ -80,7 +80,6 @@ def validation_page(checked: CheckedParameters) -> str:
         title=f'{results.robot or "robot"}: validation',
         subtitle=f'validation of identified parameters on {source} · {minute(results.created)}',
         sets={SETS[name]: checked.sets[name] for name in SETS if name in checked.sets},
-        explanation=checked.explanation(),
         **_shown(results),
     )
 

@@ -14,7 +14,7 @@ from ...core.excitation.design import Design
 from ...core.setup.robot_setup import drives_for_gains, SimulatedDrives
 from ...exceptions import ControllerError, RobotIdError, shortened
 from ...files.atomic import write_text
-from ...files.recovery import Recovery, recovery_of
+from ...files.results import Recovery, recovery_of
 from ...files.trajectory_file import write_design
 from ...files.yaml import dump_yaml
 from ..common.controller import check_controller, ControllerClient, ControllerDescription
