@@ -15,11 +15,8 @@ from ...core.signals.stamp_correction import observed_update_rate, stamps_by_mot
 from ...exceptions import RecordingError, RobotIdError, shortened, UnknownNameError
 from ..formats.joint_table import concatenate, FIELDS, interpolate, JointTable
 from .messages import (
-    BATCH,
-    batches,
     by_place,
     CONTROLLER_STATE,
-    Decoder,
     JOINT_STATE,
     JOINT_STATES_TOPIC,
     Layout,
@@ -69,7 +66,8 @@ def _read_fields(
     window: Window = UNBOUNDED,
 ) -> tuple[np.ndarray, list[np.ndarray]] | None:
     """Read stamps (N,) [ns] and fields (N, n) of the states of one controller, if it has any."""
-    found = controller_fields(bag.groups(topic, window), joints, [*fields, *MEASURED_FIELDS])
+    groups = itertools.chain.from_iterable(bag.groups(topic, window))
+    found = controller_fields(groups, joints, [*fields, *MEASURED_FIELDS])
     if found is None:
         return None
     stamp, (*columns, position, velocity) = found
@@ -160,7 +158,8 @@ def read_effort(bag: Bag, name: str, states: JointTable) -> np.ndarray:
         known = (topic for topic, count in bag.topics().items() if count)
         raise UnknownNameError('topic of the recording', topic, tuple(sorted(known)))
     parts = []
-    for layout, payloads, reception, order in bag.groups(topic, _around(states)):
+    groups = itertools.chain.from_iterable(bag.groups(topic, _around(states)))
+    for layout, payloads, reception, order in groups:
         stamped = 'header.stamp.sec' in layout.numbers
         at = stamps(layout, payloads) if stamped else np.zeros_like(reception)
         if 'interface_values.0.interface_names' in layout.texts:
@@ -248,7 +247,8 @@ def find_topic(bag: Bag, joints: Sequence[str] | None = None) -> str:
     # Of the first messages the joints with positions, and those with efforts but 0.
     first: dict[str, tuple[set[str], set[str]]] = {topic: (set(), set()) for topic in counts}
     for topic, (joints_of, with_effort) in first.items():
-        for layout, payloads, *_ in bag.groups(topic, limit=FIRST_MESSAGES, fault_of=fault_of):
+        groups = bag.groups(topic, limit=FIRST_MESSAGES, fault_of=fault_of)
+        for layout, payloads, *_ in itertools.chain.from_iterable(groups):
             names = layout.texts['name']
             known = np.isfinite(layout.column(payloads, 'position')).any(axis=0)
             joints_of.update(itertools.compress(names, known))
@@ -280,43 +280,35 @@ def read_joint_states(
 ) -> Iterator[list[JointTable]]:
     """Yield a topic's tables, one per set of joints, anew every so many `seconds`."""
     if bag.table:
-        table = bag.table
-        received, ends = table.received, [0, len(table.stamp)]
-        if seconds != np.inf or window != UNBOUNDED:
-            low, high = (None if t is None else int(np.searchsorted(received, t)) for t in window)
-            start, stop, _ = slice(low, high).indices(len(received))
-            ends = [start]
-            for k in range(start + BATCH, stop, BATCH):
-                if received[k] - received[ends[-1]] >= seconds * 1e9:
-                    ends.append(k)
-            ends += [stop] if stop > start else []
-        for piece in itertools.starmap(slice, itertools.pairwise(ends)):
-            alone = [table.rows(piece)]
+        low, high = (
+            None if t is None else int(np.searchsorted(bag.table.received, t)) for t in window
+        )
+        table = bag.table.rows(slice(low, high))
+        passed = (table.received - table.received[:1]) // (seconds * 1e9)
+        ends = [0, *(np.flatnonzero(np.diff(passed)) + 1), len(passed)]
+        for start, stop in itertools.pairwise(ends if len(passed) else ()):
+            alone = [table.rows(slice(start, stop))]
             yield _with_effort(bag, alone) if bag.options.effort_topic else alone
         return
-    decoder = Decoder(bag.typestore(JOINT_STATE), JOINT_STATE, fault_of)
     joint_sets: dict[frozenset[str], _Parts] = {}
-    count, began, found = 0, None, False
-    for whole, batch in batches(bag.blocks(topic, *window)):
-        received = batch.received.astype(np.int64)
-        began = received[0] if began is None else began
-        if joint_sets and whole and received[0] - began >= seconds * 1e9:
+    began, found = None, False
+    for groups in bag.groups(topic, window, fault_of=fault_of):
+        now = min((int(received[0]) for _, _, received, _ in groups), default=0)
+        began = now if began is None else began
+        if joint_sets and now - began >= seconds * 1e9:
             yield _with_effort(bag, [*map(_joined, joint_sets.values())])
-            joint_sets, began, found = {}, received[0], True
-        for number, payloads, rows in decoder.groups(batch):
-            layout = decoder.layouts[number]
+            joint_sets, began, found = {}, now, True
+        for layout, payloads, received, order in groups:
             joints, empty = layout.texts['name'], np.full((len(payloads), 1), np.nan)
             columns = (layout.column(payloads, name).astype(float, copy=False) for name in FIELDS)
             values = [x if x.shape[1] else np.repeat(empty, len(joints), axis=1) for x in columns]
-            part = JointTable(joints, stamps(layout, payloads), received[rows], *values)
+            part = JointTable(joints, stamps(layout, payloads), received, *values)
             same = joint_sets.setdefault(frozenset(joints), [])
-            same.append((rows + count, part.columns(same[0][1].joints) if same else part))
-        count += batch.total
-        bag.add_left_out(topic, decoder.left_out)
+            same.append((order, part.columns(same[0][1].joints) if same else part))
     if joint_sets:
         yield _with_effort(bag, [*map(_joined, joint_sets.values())])
     elif not found and window == UNBOUNDED:
-        reason = next(iter(decoder.left_out), 'there are none')
+        reason = next(iter(bag.left_out(topic)), 'there are none')
         raise RecordingError(
             f"'{bag.path}' has no joint states that can be read ({reason}): correct the publisher "
             'and record again'
@@ -358,8 +350,8 @@ def _with_effort(bag: Bag, tables: list[JointTable]) -> list[JointTable]:
     # Controllers all of whose joints, as far as they are of these, report none.
     joints, controllers = {joint for table in tables for joint in table.joints}, list[str]()
     for topic in topics_of(bag, CONTROLLER_STATE) if joints - live else ():
-        first = (layout.texts.get('joint_names', ()) for layout, *_ in bag.groups(topic, limit=1))
-        own = joints & {*itertools.chain(*first)}
+        first = itertools.chain.from_iterable(bag.groups(topic, limit=1))
+        own = joints & {n for layout, *_ in first for n in layout.texts.get('joint_names', ())}
         if own and not own & live:
             controllers.append(topic)
     if not controllers:

@@ -123,8 +123,6 @@ def _add_installed(store: Any, message_type: str) -> None:
 # for a frame_id that counts up.
 MAX_LAYOUTS = 1000
 DAMAGED, FURTHER = 'damaged', f'of more than {MAX_LAYOUTS} different layouts'
-# Joint states after which a new chunk of a recording may begin.
-BATCH = 8192
 _DTYPES = {'bool': 'u1', 'byte': 'u1', 'char': 'u1'}  # all others NumPy knows by name
 _BASE, _NAME, _ARRAY, _SEQUENCE = 1, 2, 3, 4
 _HEADER = 4  # encapsulation: alignment counts from its end
@@ -288,14 +286,3 @@ def stamps(layout: Layout, payloads: np.ndarray) -> np.ndarray:
     """Return the times of messages, (M,) int64 [ns]."""
     seconds = layout.column(payloads, 'header.stamp.sec')[:, 0].astype(np.int64)
     return seconds * 1_000_000_000 + layout.column(payloads, 'header.stamp.nanosec')[:, 0]
-
-
-def batches(blocks: Iterable[Messages]) -> Iterator[tuple[bool, Messages]]:
-    """Cut blocks of messages where so many came before that make a batch; True where it begins."""
-    count = 0
-    for block in blocks:
-        start = 0
-        while start < block.total:
-            size = min(block.total - start, BATCH - count % BATCH)
-            yield count % BATCH == 0, block.rows(slice(start, start + size))
-            start, count = start + size, count + size

@@ -53,7 +53,7 @@ class Bag:
         self.table, self.add_note = table, notes.append
         self._notes = notes
         self.connections = [c for reader in readers for c in _connections(reader)]
-        self._left_out: dict[tuple[str, str], int] = {}
+        self._left_out: dict[str, dict[str, int]] = {}  # messages of each topic, by reason
 
     @cached_property
     def _typestore(self) -> Any:
@@ -70,15 +70,19 @@ class Bag:
         found = [*self._notes, *(note for reader in self._readers for note in reader.notes)]
         found += [
             finding('messages_left_out', count=count, topic=topic, reason=reason)
-            for (topic, reason), count in self._left_out.items()
+            for topic, counts in self._left_out.items()
+            for reason, count in counts.items()
         ]
         return tuple(dict.fromkeys(found))
 
     def add_left_out(self, topic: str, counts: Mapping[str, int]) -> None:
         """Note messages of a topic that were left out, by reason; it may be read again."""
-        for reason, count in counts.items():
-            key = topic, reason
-            self._left_out[key] = max(count, self._left_out.get(key, 0))
+        known = self.left_out(topic)
+        known |= {reason: max(count, known.get(reason, 0)) for reason, count in counts.items()}
+
+    def left_out(self, topic: str) -> dict[str, int]:
+        """Messages of a topic that were left out, by reason."""
+        return self._left_out.setdefault(topic, {})
 
     def topics(self, message_type: str | None = None) -> dict[str, int]:
         """Topics, of one type or all, and how many messages each has."""
@@ -166,17 +170,20 @@ class Bag:
         *,
         limit: int | None = None,
         fault_of: Callable[[Layout], str] = lambda _: '',
-    ) -> Iterator[Group]:
-        """Yield the messages of one topic by their layout; `fault_of` as of a `Decoder`."""
+    ) -> Iterator[list[Group]]:
+        """Yield messages of one topic by their layout, thousands at once; as a `Decoder` does."""
         kind, count = self.kind(topic), 0
         decoder = Decoder(self.typestore(kind), kind, fault_of)
         for block in self.blocks(topic, *window, limit):
             received = block.received.astype(np.int64)
-            for number, payloads, rows in decoder.groups(block):
-                yield decoder.layouts[number], payloads, received[rows], rows + count
+            found = [
+                (decoder.layouts[number], payloads, received[rows], rows + count)
+                for number, payloads, rows in decoder.groups(block)
+            ]
             count += block.total
             if limit is None:
                 self.add_left_out(topic, decoder.left_out)
+            yield found
 
     def decoded(self, topic: str) -> Iterator[tuple[int, Any]]:
         """Yield time of reception [ns] and message of one topic, by rosbags: for a few."""

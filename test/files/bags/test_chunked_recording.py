@@ -31,7 +31,7 @@ FIELDS = ('time', 'position', 'effort')
 @pytest.fixture(autouse=True)
 def short_chunks(monkeypatch):
     monkeypatch.setattr('robotid_ros.files.bags.recording.CHUNK_DURATION', 4.0)
-    monkeypatch.setattr('robotid_ros.files.bags.messages.BATCH', 500)
+    monkeypatch.setattr('robotid_ros.files.bags.mcap_writer.CHUNK_SIZE', 1 << 16)
 
 
 def write(folder, jump=None):
