@@ -1,9 +1,7 @@
 """Robot descriptions: URDF, or xacro where its package is installed."""
 
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Mapping
 from pathlib import Path
-import re
 from types import MappingProxyType
 from xml.etree import ElementTree
 
@@ -12,11 +10,10 @@ import numpy as np
 from ..core.findings import Finding, finding
 from ..core.model.urdf_parsing import parse_urdf
 from ..core.setup.joint_choice import JointTree
-from ..exceptions import ConfigurationError, FEW, FileError, ModelError, shortened
+from ..exceptions import ConfigurationError, FileError, ModelError
 from ..plant import urdf_reading
 from .atomic import read_text
 
-_ARGUMENT = re.compile(r'<xacro:arg\s+name="([^"]+)"\s+default="([^"$]+)"')
 NO_ARGUMENTS: Mapping[str, str] = MappingProxyType({})
 
 
@@ -41,8 +38,7 @@ def read_description(path: str | Path, arguments: Mapping[str, str] = NO_ARGUMEN
             f"'xacro {Path(path).name}' prints"
         ) from error
     try:
-        with _packages_above(Path(path).absolute()):
-            document = xacro.process_file(str(path), mappings=dict(arguments))
+        document = xacro.process_file(str(path), mappings=dict(arguments))
         return str(document.toprettyxml(indent='  '))
     except Exception as error:
         # Its own exceptions wrap others, and repeat what these say.
@@ -54,46 +50,15 @@ def read_description(path: str | Path, arguments: Mapping[str, str] = NO_ARGUMEN
                 f"'{path}' asks for an argument: add {cause}:=VALUE to 'robotid init', or give "
                 f"what 'xacro {Path(path).name} {cause}:=VALUE' prints"
             ) from error
-        defaults = dict(_ARGUMENT.findall(text))
         reason = ' '.join(str(cause).split()) or type(cause).__name__
         if isinstance(cause, OSError) and cause.filename:
             reason = f"there is no '{cause.filename}'"
         elif isinstance(cause, RecursionError):
             reason = 'a file includes itself, or a macro calls itself, without an end'
-        taken = [f'{name}:={value}' for name, value in {**defaults, **arguments}.items()]
-        others = f', or give other arguments than {shortened(taken, FEW)}' if taken else ''
         raise ModelError(
             f"xacro refuses '{path}' ({reason}): correct it, or source the workspace of the "
-            f'packages that it names{others}'
+            'packages that it names'
         ) from error
-
-
-@contextmanager
-def _packages_above(path: Path) -> Iterator[None]:
-    """Let `$(find PACKAGE)` see a checkout's folders above a xacro, as meshes do, unless built."""
-    try:
-        from ament_index_python import packages
-    except ImportError:
-        yield
-        return
-    index = packages.get_package_share_directory
-
-    def find(name: str) -> str:
-        with suppress(LookupError, OSError):  # OSError: no workspace is sourced
-            return str(index(name))
-        # By manifests, as ROS does: a checkout may have the name of its repository.
-        for folder in path.parents:
-            for manifest in (folder / 'package.xml', *folder.glob('*/package.xml')):
-                with suppress(OSError, ElementTree.ParseError):
-                    if ElementTree.parse(manifest).findtext('name', '').strip() == name:
-                        return str(manifest.parent)
-        raise LookupError(f"there is no package '{name}'")
-
-    packages.get_package_share_directory = find
-    try:
-        yield
-    finally:
-        packages.get_package_share_directory = index
 
 
 def summarise_description(urdf: str, recorded: Collection[str] = ()) -> str:

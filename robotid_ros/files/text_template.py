@@ -8,7 +8,6 @@ import sys
 from typing import Any
 
 from jinja2 import (
-    BytecodeCache,
     Environment,
     FileSystemBytecodeCache,
     FileSystemLoader,
@@ -19,9 +18,16 @@ from jinja2 import (
 
 def text_templates(*folders: Path, **filters: Callable[..., Any]) -> Environment:
     """Return the templates of folders, which may use filters; XML and HTML are escaped."""
+    # Compiled templates are kept beside them, as Python keeps modules, where that is possible.
+    kept = folders[0] / '__pycache__'
+    keeps = not sys.dont_write_bytecode and os.access(
+        kept if kept.exists() else kept.parent, os.W_OK
+    )
+    if keeps:
+        kept.mkdir(exist_ok=True)
     environment = Environment(
         loader=FileSystemLoader(folders),
-        bytecode_cache=_compiled_beside(folders[0]),
+        bytecode_cache=_Kept(str(kept)) if keeps else None,
         autoescape=select_autoescape(['xml', 'html'], default=False),
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -30,15 +36,6 @@ def text_templates(*folders: Path, **filters: Callable[..., Any]) -> Environment
     )
     environment.filters |= filters
     return environment
-
-
-def _compiled_beside(folder: Path) -> BytecodeCache | None:
-    """Return where compiled templates are kept, as Python keeps modules; None where it may not."""
-    kept = folder / '__pycache__'
-    if sys.dont_write_bytecode or not os.access(kept if kept.exists() else folder, os.W_OK):
-        return None
-    kept.mkdir(exist_ok=True)
-    return _Kept(str(kept))
 
 
 class _Kept(FileSystemBytecodeCache):

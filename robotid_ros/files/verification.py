@@ -105,8 +105,6 @@ def read_verification(path: Path) -> Verification | None:
     with damage_errors(path, 'verify again, or remove it', FileError):
         if content.pop('format') != FORMAT:
             raise ValueError('another format')
-        if lacking := {'tracking', 'efforts', 'gains', 'static'} - content.keys():
-            raise KeyError(*sorted(lacking))
         series = read_series(path.with_name(SERIES), Tracking, 'verify again')
         return from_plain(Verification, {**content, 'series': series})
 

@@ -17,13 +17,14 @@ from ..formats.joint_table import concatenate, FIELDS, interpolate, JointTable
 from .messages import (
     by_place,
     CONTROLLER_STATE,
+    Group,
     JOINT_STATE,
     JOINT_STATES_TOPIC,
     Layout,
     stamps,
 )  # fmt: skip
 from .session import read_urdf
-from .storage import Bag, Group, UNBOUNDED, Window
+from .storage import Bag, UNBOUNDED, Window
 
 DYNAMIC_STATE = 'control_msgs/msg/DynamicJointState'
 # Of a controller's state, in the order of a `Reference`; 'desired' until ROS 2 Humble.

@@ -154,6 +154,11 @@ class Layout:
         return block.view(dtype).reshape(len(payloads), count)
 
 
+# Messages of equal layout: it, (M, length) bytes, times of reception (M,) [ns], places (M,) among
+# all messages.
+Group = tuple[Layout, np.ndarray, np.ndarray, np.ndarray]
+
+
 class Decoder:
     """Groups the messages of one topic by layout; those with a fault are left out, counted."""
 
@@ -163,49 +168,44 @@ class Decoder:
         self.typestore, self.message_type, self._fault_of = typestore, message_type, fault_of
         self.layouts: list[Layout] = []
         self.left_out: Counter[str] = Counter()
-        self._used = 0
+        self._total = self._used = 0
 
-    def groups(self, messages: Messages) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-        """Yield number of the layout, (M, length) bytes, (M,) positions in `messages`."""
-        lengths = messages.sizes
-        found, counts = np.unique(lengths, return_counts=True)
+    def groups(self, messages: Messages) -> Iterator[Group]:
+        """Yield the next messages by their layout."""
+        received, before = messages.received.astype(np.int64), self._total
+        self._total += messages.total
+        found, counts = np.unique(messages.sizes, return_counts=True)
         # Those of most messages first: of few, there may be too many layouts.
         for length in found[np.argsort(-counts, kind='stable')]:
-            rows = np.flatnonzero(lengths == length)
+            rows = np.flatnonzero(messages.sizes == length)
             if length <= _HEADER:
                 self.left_out[DAMAGED] += len(rows)
                 continue
-            yield from self._split(messages.matrix(rows), rows)
+            matrix = messages.matrix(rows)
+            known = [layout for layout in self.layouts if len(layout.sample) == length]
+            while len(rows):
+                if not known and len(self.layouts) == MAX_LAYOUTS:
+                    self.left_out[FURTHER] += len(rows)
+                    break
+                if not known:
+                    known.append(self._layout_of(matrix[0].tobytes()))
+                    self.layouts += known
+                layout = known.pop(0)
+                same = layout.matches(matrix)
+                count = int(same.sum())
+                alike = slice(None) if count == len(rows) else same  # a slice copies nothing
+                if count and layout.fault:
+                    self.left_out[layout.fault] += count
+                elif count:
+                    self._used += count
+                    yield layout, matrix[alike], received[rows[alike]], rows[alike] + before
+                matrix, rows = matrix[~same], rows[~same]
         useful = sum(not layout.fault for layout in self.layouts)
         if len(self.layouts) == MAX_LAYOUTS and self._used < 2 * useful:
             raise RecordingError(
                 f'{MAX_LAYOUTS} different layouts of {self.message_type} on one topic: record one '
                 'publisher with constant joint names and frame_id'
             )
-
-    def _split(
-        self, matrix: np.ndarray, rows: np.ndarray
-    ) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-        """Yield groups of messages of one length that are of use, count the others."""
-        known = [k for k, each in enumerate(self.layouts) if len(each.sample) == matrix.shape[1]]
-        while len(rows):
-            if not known and len(self.layouts) == MAX_LAYOUTS:
-                self.left_out[FURTHER] += len(rows)
-                return
-            if not known:
-                known.append(len(self.layouts))
-                self.layouts.append(self._layout_of(matrix[0].tobytes()))
-            number = known.pop(0)
-            layout = self.layouts[number]
-            same = layout.matches(matrix)
-            count = int(same.sum())
-            alike = slice(None) if count == len(rows) else same  # a slice copies nothing
-            if count and layout.fault:
-                self.left_out[layout.fault] += count
-            elif count:
-                self._used += count
-                yield number, matrix[alike], rows[alike]
-            matrix, rows = matrix[~same], rows[~same]
 
     def _layout_of(self, payload: bytes) -> Layout:
         try:

@@ -18,7 +18,15 @@ from ..formats.joint_table import JointTable
 from ..formats.read_options import BAG_SUFFIXES, DEFAULTS, natural_order, ReadOptions, SUFFIXES
 from ..yaml import parse_yaml
 from .mcap_reader import MAGIC, McapReader, Messages
-from .messages import Decoder, JOINT_STATE, JOINT_STATES_TOPIC, Layout, typestore_of, usual_types
+from .messages import (
+    Decoder,
+    Group,
+    JOINT_STATE,
+    JOINT_STATES_TOPIC,
+    Layout,
+    typestore_of,
+    usual_types,
+)
 
 # Messages of files that are not MCAP that are read at once: some megabytes.
 BLOCK = 8192
@@ -32,9 +40,6 @@ REPAIR = (
 # Times of reception from which on and before which messages are read [ns].
 Window = tuple[int | None, int | None]
 UNBOUNDED: Window = (None, None)
-# Messages of equal layout: it, (M, length) bytes, times of reception (M,) [ns], places (M,) among
-# the topic's messages.
-Group = tuple[Layout, np.ndarray, np.ndarray, np.ndarray]
 
 
 class Bag:
@@ -172,15 +177,10 @@ class Bag:
         fault_of: Callable[[Layout], str] = lambda _: '',
     ) -> Iterator[list[Group]]:
         """Yield messages of one topic by their layout, thousands at once; as a `Decoder` does."""
-        kind, count = self.kind(topic), 0
+        kind = self.kind(topic)
         decoder = Decoder(self.typestore(kind), kind, fault_of)
         for block in self.blocks(topic, *window, limit):
-            received = block.received.astype(np.int64)
-            found = [
-                (decoder.layouts[number], payloads, received[rows], rows + count)
-                for number, payloads, rows in decoder.groups(block)
-            ]
-            count += block.total
+            found = [*decoder.groups(block)]
             if limit is None:
                 self.add_left_out(topic, decoder.left_out)
             yield found

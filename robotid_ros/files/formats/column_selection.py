@@ -81,14 +81,13 @@ def find(
     """Find the columns of each quantity that is wanted, as `named` or by their names."""
     names = list(table.names)
     if not named:
-        bases = [re.sub(r' \(\d+\)$', '', name) for name in names]
         said = [bool(set(words_of(name.rpartition('.')[2])) & _TIMES) for name in names]
         places = [k for k, time in enumerate(said) if time and not [*said, True][k + 1]]
         clocks = list(table.read([names[k] for k in places]).values()) if len(places) > 1 else []
         differ = not all(np.array_equal(clocks[0], x, equal_nan=True) for x in clocks[1:])
         known = [time[np.isfinite(time)] for time in clocks]
         grow = all(len(t) > 1 and (np.diff(t) >= 0.0).all() and t[-1] > t[0] for t in known)
-        if (len(names) > 2 and bases[::2] == bases[1::2]) or (differ and grow):
+        if differ and grow:
             raise RecordingError(
                 f"'{table.source}' has signals with times of their own: export one column of "
                 "times, or name columns of one clock with --columns 'time=… position=… effort=…'"

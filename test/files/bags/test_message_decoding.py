@@ -91,8 +91,8 @@ def test_bulk_decoding_agrees_with_message_by_message(rows):
         payloads.append(joint_state(stamp, names, values, speed, -values, frame))
     decoder = Decoder(STORE, JOINT_STATE)
     seen = []
-    for number, matrix, index in decoder.groups(Messages.of([0] * len(payloads), payloads)):
-        layout = decoder.layouts[number]
+    messages = Messages.of([0] * len(payloads), payloads)
+    for layout, matrix, _, index in decoder.groups(messages):
         for column, row in zip(layout.column(matrix, 'position'), index, strict=True):
             message = STORE.deserialize_cdr(payloads[row], JOINT_STATE)
             np.testing.assert_array_equal(column, message.position)
@@ -109,7 +109,6 @@ def test_controller_states_decode_in_bulk_too():
     store = control_store()
     data = controller_state(EPOCH, ['x', 'yy'], [1, 2], [3, 4], [5, 6], [7, 8])
     decoder = Decoder(store, CONTROLLER_STATE)
-    ((number, matrix, _),) = decoder.groups(Messages.of([0, 0], [data, data]))
-    layout = decoder.layouts[number]
+    ((layout, matrix, *_),) = decoder.groups(Messages.of([0, 0], [data, data]))
     np.testing.assert_array_equal(layout.column(matrix, 'output.effort'), [[7, 8]] * 2)
     np.testing.assert_array_equal(layout.column(matrix, 'reference.accelerations'), [[5, 6]] * 2)
