@@ -17,7 +17,6 @@ from ..formats.joint_table import concatenate, FIELDS, interpolate, JointTable
 from .messages import (
     by_place,
     CONTROLLER_STATE,
-    Group,
     JOINT_STATE,
     JOINT_STATES_TOPIC,
     Layout,
@@ -66,30 +65,19 @@ def _read_fields(
     fields: Sequence[Sequence[str]],
     window: Window = UNBOUNDED,
 ) -> tuple[np.ndarray, list[np.ndarray]] | None:
-    """Read stamps (N,) [ns] and fields (N, n) of the states of one controller, if it has any."""
-    groups = itertools.chain.from_iterable(bag.groups(topic, window))
-    found = controller_fields(groups, joints, [*fields, *MEASURED_FIELDS])
-    if found is None:
-        return None
-    stamp, (*columns, position, velocity) = found
-    return stamps_by_motion(stamp, position, velocity)[0], columns
-
-
-def controller_fields(
-    groups: Iterable[Group], joints: Sequence[str], fields: Sequence[Sequence[str]]
-) -> tuple[np.ndarray, list[np.ndarray]] | None:
-    """Stamps (N,) [ns] and fields (N, n) of a controller's states, NaN where one has none."""
+    """Read stamps (N,) [ns] and fields (N, n), or NaN, of one controller, if it has any."""
     parts = []
-    for layout, payloads, _, order in groups:
+    for layout, payloads, _, order in itertools.chain.from_iterable(bag.groups(topic, window)):
         names = layout.texts.get('joint_names', ())
         if set(joints) & set(names):
-            held = [next((f for f in each if f in layout.numbers), each[0]) for each in fields]
+            each = [*fields, *MEASURED_FIELDS]
+            held = [next((f for f in one if f in layout.numbers), one[0]) for one in each]
             found = (_of_joints(layout.column(payloads, f), names, joints) for f in held)
             parts.append((order, stamps(layout, payloads), *found))
     if not parts:
         return None
-    stamp, *columns = by_place(parts)
-    return stamp, columns
+    stamp, *columns, position, velocity = by_place(parts)
+    return stamps_by_motion(stamp, position, velocity)[0], columns
 
 
 def _of_joints(found: np.ndarray, names: Sequence[str], joints: Sequence[str]) -> np.ndarray:
