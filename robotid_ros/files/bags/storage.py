@@ -221,12 +221,9 @@ def open_bag(path: str | Path, options: ReadOptions = DEFAULTS) -> Iterator[Bag]
             content = parse_yaml(read_text(path / METADATA), METADATA)
             information = content['rosbag2_bagfile_information']
             names = [PurePath(name).name for name in information['relative_file_paths']]
-            promised = information['message_count']
-            if not isinstance(promised, int):
-                raise TypeError(f'message_count is {promised!r}')
-        except (ConfigurationError, LookupError, TypeError) as error:
+            promised = int(information['message_count'])
+        except (ConfigurationError, LookupError, TypeError, ValueError) as error:
             notes.append(finding('metadata_damaged', reason=str(error)))
-            promised = 0
         else:
             there = {file.name: file for file in parts}
             if missing := [name for name in names if name not in there]:

@@ -1,6 +1,7 @@
 """Stamps of a table [ns], and its rows in their order."""
 
 from collections.abc import Sequence
+import contextlib
 from dataclasses import replace
 import math
 
@@ -106,8 +107,15 @@ def make_stamps(
         if not 0.0 < rate < 1e6:
             raise ConfigurationError(f'the rate is {rate:g} Hz: give one from 1 to 100000')
         notes = [] if options.rate else [finding('stamps_from_rate', rate=rate)]
-        if options.rate and selection is not None:
-            notes = _contradicted(rate, table, selection, clocks, options, motion)
+        counted = any((np.diff(clock) == 1).all() for clock in clocks)  # the rows
+        if options.rate and selection is not None and not counted:
+            with contextlib.suppress(RecordingError):  # no times that count
+                own = make_stamps(table, selection, clocks, replace(options, rate=0.0), motion)[0]
+                steps = np.abs(np.diff(own)) * 1e-9
+                usual = float(np.mean(steps)), float(np.median(steps))
+                if all(abs(step * rate - 1.0) > MAX_RATE_ERROR for step in usual):
+                    values = {'rate': rate, 'columns': selection.pattern, 'own': 1.0 / usual[0]}
+                    notes = [finding('stamps_from_rate', **values).at(Severity.WARNING)]
         stamp = np.round(np.arange(count) * (1e9 / rate)).astype(np.int64)
         return stamp, slice(None), notes
     name = selection.pattern
@@ -178,29 +186,6 @@ def make_stamps(
     if reason and unit != 's':
         notes.insert(0, finding('time_unit_assumed', columns=name, unit=unit, reason=reason))
     return stamp, kept, notes
-
-
-def _contradicted(
-    rate: float,
-    table: ColumnTable,
-    selection: Selection,
-    clocks: Sequence[np.ndarray],
-    options: ReadOptions,
-    motion: Values,
-) -> list[Finding]:
-    """Tell of times that have another rate than the one that is given instead of them [Hz]."""
-    if any((np.diff(clock) == 1).all() for clock in clocks):
-        return []  # counts of the rows
-    try:
-        stamp, _, _ = make_stamps(table, selection, clocks, replace(options, rate=0.0), motion)
-    except RecordingError:  # no times
-        return []
-    steps = np.abs(np.diff(stamp)) * 1e-9
-    mean = float(np.mean(steps))
-    if any(abs(step * rate - 1.0) <= MAX_RATE_ERROR for step in (mean, float(np.median(steps)))):
-        return []
-    values = {'rate': rate, 'columns': selection.pattern, 'own': 1.0 / mean}
-    return [finding('stamps_from_rate', **values).at(Severity.WARNING)]
 
 
 def join_restarted_trials(stamp: np.ndarray, source: str) -> tuple[np.ndarray, list[Finding]]:
