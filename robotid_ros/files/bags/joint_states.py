@@ -281,8 +281,8 @@ def read_joint_states(
         return
     joint_sets: dict[frozenset[str], _Parts] = {}
     began, found = None, False
-    for groups in bag.groups(topic, window, fault_of=fault_of):
-        now = min((int(received[0]) for _, _, received, _ in groups), default=0)
+    for groups in filter(None, bag.groups(topic, window, fault_of=fault_of)):
+        now = min(int(received[0]) for _, _, received, _ in groups)
         began = now if began is None else began
         if joint_sets and now - began >= seconds * 1e9:
             yield _with_effort(bag, [*map(_joined, joint_sets.values())])
