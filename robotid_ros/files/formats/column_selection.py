@@ -273,6 +273,8 @@ def missing(
             f"name them, as in --columns 'time={table.names[0]} position=FIRST..LAST "
             "effort=FIRST..LAST'"
         )
+    said = ''.join(table.names)
+    other = '' if said.isascii() else '; if the file has other names, save it as UTF-8'
     taken = ', '.join(f'{name} {each.pattern}' for name, each in selections.items())
     told = f'; found: {taken}' if taken else ''
     told += f'; passed over: {shortened(table.passed_over)}' if table.passed_over else ''
@@ -281,5 +283,5 @@ def missing(
         example = f'{quantity}=NAME[FIRST:END]'
     return RecordingError(
         f"'{table.source}' has no column that looks like {quantity} by its name (its "
-        f"columns: {columns}{told}): name it with --columns '{example}'"
+        f"columns: {columns}{told}): name it with --columns '{example}'{other}"
     )
