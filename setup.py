@@ -36,7 +36,6 @@ setup(
             'files/templates/*',
             'files/report/*.css',
             'files/report/*.js',
-            'files/report/*.mplstyle',
             'files/report/templates/*.html',
         ]
     },

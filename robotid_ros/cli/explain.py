@@ -13,10 +13,9 @@ code, all words and findings are listed.
 import argparse
 import dataclasses
 from functools import partial
-import re
 from typing import Any, TYPE_CHECKING
 
-from ..exceptions import ConfigurationError, UnknownNameError
+from ..exceptions import UnknownNameError
 from .shared_options import Outcome
 from .terminal import print_paragraph, print_table, show
 
@@ -50,8 +49,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Look the code up."""
-    from difflib import get_close_matches
-
     from ..core.findings import CODES, NAMES
 
     def data(code: 'Code') -> dict[str, Any]:
@@ -67,20 +64,10 @@ def run(args: argparse.Namespace) -> Outcome:
     if not args.code:
         return Outcome([data(code) for code in CODES.values()], show_all)
     entries: dict[str, str | Code] = {**WORDS, **NAMES, **CODES}
-    word = args.code.lower()
-    key = next((each for each in (word, args.code.upper()) if each in entries), '')
-    if not key:  # what it stands in will do, where that is the only one
-        meant = [each for each, text in WORDS.items() if word in re.findall(r'\w+', text.lower())]
-        meant += [name for name in NAMES if word in name] if len(meant) != 1 else []
+    key = next((k for k in (args.code.lower(), args.code.upper()) if k in entries), '')
+    if not key:
         known = (*WORDS, *(NAMES if args.code.islower() else CODES))
-        if len(meant) > 1 or (not meant and get_close_matches(args.code, known, 1)):
-            raise UnknownNameError('finding', args.code, (*meant,) or known)
-        if not meant:
-            raise ConfigurationError(
-                f"unknown finding '{args.code}': use one of {', '.join(WORDS)}, or a code that "
-                "'robotid explain' lists"
-            )
-        (key,) = meant
+        raise UnknownNameError('finding', args.code, known)
     found = entries[key]
     if isinstance(found, str):
         return Outcome({'word': key, 'means': found}, partial(print_paragraph, found, key))

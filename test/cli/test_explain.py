@@ -24,12 +24,3 @@ def test_all_are_listed(run):
     assert [each['code'] for each in json.loads(run('explain', '--json')[1])] == [*CODES]
     out = run('explain')[1]
     assert all(code in out for code in CODES)
-
-
-def test_a_word_that_one_entry_has_leads_there(run):
-    assert run('explain', 'sigma')[1].startswith('uncertainty:')
-    assert run('explain', 'saturation')[1].startswith('F409 effort_saturation')
-    code, _, err = run('explain', 'friction')
-    assert code == 1 and 'friction_jump' in err and 'columns_found' not in err
-    code, _, err = run('explain', 'qqqq')
-    assert code == 1 and len(err) < 200 and "or a code that 'robotid explain' lists" in err

@@ -27,7 +27,7 @@ from ...simulation_settings import GainSettings, SimulationSettings
 from ..atomic import write_text
 from ..configuration import Configuration, load_with_mapping, read_urdf
 from ..yaml import dump_yaml
-from .bodies import render_description
+from .simulators import render_description
 
 BROADCASTER = 'joint_state_broadcaster'
 GAINS = ('p', 'i', 'd', 'ff_velocity_scale')

@@ -1,10 +1,14 @@
-"""The identified robot description: the original text with new inertials and dynamics."""
+"""
+The identified robot description: the original text with new inertials and dynamics.
 
-from collections.abc import Iterator, Mapping
+Bodies are pseudo-inertia matrices (4, 4), see `core.parameters.physical_consistency`, which add up
+at one frame and move to another by H P Hᵀ.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 import re
-from xml.dom.minidom import Comment, Element, Node, parseString
-from xml.parsers.expat import ExpatError
-from xml.sax.saxutils import quoteattr
+from typing import Any
+from xml.etree import ElementTree as ET
 
 import numpy as np
 
@@ -17,8 +21,7 @@ from ...core.model.urdf_parsing import parse_urdf, snap_angles
 from ...core.parameters.physical_consistency import mass_properties, pseudo_inertia
 from ...core.parameters.plain_friction import plain_friction, PlainFriction
 from ...exceptions import ModelError
-from ...plant.urdf_reading import MOMENTS
-from .bodies import comment, distribute, own_bodies
+from ...plant import urdf_reading
 from .identified_model import (
     describe_difference,
     explain_losses,
@@ -28,12 +31,20 @@ from .identified_model import (
     values_by_joint,
 )
 
+# Least mass [kg] and principal moment [kg·m²] of a moving link: simulators refuse zeros. Least
+# excess of two principal moments over the third, relative: they refuse less than none.
+MIN_INERTIA, MIN_EXCESS = 1e-9, 1e-6
+# Where links have to shrink: the lightest keep their bodies as long as they are together no more
+# than this share of the new one, the others become that share of it.
+SHARE = 0.25
+# A body that changes by less than this, relative, stays as it is written.
+UNCHANGED = 1e-12
 NOTE = 'identified too:'
 ROTOR_NOTE = (
     'rotor inertias stand in armature of <dynamics>, which MuJoCo, Gazebo, Pinocchio and KDL do '
     'not read from a URDF: take mjcf'
 )
-_DECLARATION = re.compile(r'\s*<\?xml.*?\?>')
+_PROLOG = re.compile(r'(?:\s+|<\?.*?\?>|<!--.*?-->)*', re.DOTALL)  # of what precedes the root
 
 
 def urdf(model: IdentifiedModel) -> tuple[str, list[str]]:
@@ -61,14 +72,12 @@ def identified_urdf(
     consistent; `friction` stands for the identified one, by joint; None: fitted here, up to the
     limits. ModelError: the description is not XML, or lacks a joint.
     """
+    parser = ET.XMLParser(target=ET.TreeBuilder(insert_comments=True))
     try:
-        document = parseString(robot.urdf)
-    except ExpatError as error:
+        root = ET.fromstring(robot.urdf, parser)
+    except ET.ParseError as error:
         raise ModelError(f'the robot description is not valid XML: {error}') from error
-    root = document.documentElement
-    nodes = [node for node in (root.childNodes if root else ()) if isinstance(node, Element)]
-    named = {(node.tagName, node.getAttribute('name')): node for node in nodes}
-    joints = {name: node for (tag, name), node in named.items() if tag == 'joint'}
+    joints, links = ({str(e.get('name')): e for e in root.findall(t)} for t in ('joint', 'link'))
     values, own = values_by_joint(robot, chi), own_bodies(robot.urdf)
     friction = friction or plain_friction(robot, chi)
     for number, name in enumerate(robot.links):
@@ -88,82 +97,63 @@ def identified_urdf(
         heavy = [link for link in rest if own[link][3, 3] > 0.0]
         for link, body in distribute(total, bodies, [moving, *heavy]).items():
             back = np.linalg.inv(places[link])
-            _put_inertial(named['link', link], back @ body @ back.T)
+            _put(links[link], 'inertial', _inertial(back @ body @ back.T))
         terms = friction_terms(robot, number)
         rubs = any(term != 'offset' and not FRICTION_TERMS[term].of_position for term in terms)
         # Where no friction was identified the description's stays.
         plain = friction[name] if rubs else None
-        if name not in robot.joints and _child(joint, 'dynamics') is not None:
+        if name not in robot.joints and joint.find('dynamics') is not None:
             plain = PlainFriction()  # the friction of a joint that mimics is the other one's
         missed = describe_difference(robot, name, plain) if plain and not plain.exact else ''
         _put_dynamics(joint, values[name], plain, missed)
-    declaration = _DECLARATION.match(robot.urdf)
-    texts = [declaration[0].strip()] if declaration else []
-    return '\n'.join([*texts, *map(_text_of, document.childNodes), ''])
+    prolog = _PROLOG.match(robot.urdf)
+    return (prolog[0] if prolog else '') + ET.tostring(root, encoding='unicode') + '\n'
 
 
-def _text_of(node: Node) -> str:
-    """Write XML; xacro, once it is imported, has `toxml` drop blanks between elements."""
-    if not isinstance(node, Element):
-        return str(node.toxml())
-    given = ''.join(f' {name}={quoteattr(value)}' for name, value in node.attributes.items())
-    inside = ''.join(map(_text_of, node.childNodes))
-    return f'<{node.tagName}{given}' + (f'>{inside}</{node.tagName}>' if inside else '/>')
-
-
-def _child(element: Element, tag: str) -> Element | None:
-    """Return the first child of a tag."""
-    return next(
-        (e for e in element.childNodes if isinstance(e, Element) and e.tagName == tag), None
-    )
-
-
-def _link(joint: Element, tag: str) -> str:
+def _link(joint: ET.Element, tag: str) -> str:
     """Return the link that the child of a tag, `parent` or `child` of a joint, names."""
-    element = _child(joint, tag)
-    return '' if element is None else element.getAttribute('link')
+    element = joint.find(tag)
+    return '' if element is None else element.get('link', '')
 
 
-def _fixed_together(link: str, joints: Mapping[str, Element]) -> Iterator[str]:
+def _fixed_together(link: str, joints: Mapping[str, ET.Element]) -> Iterator[str]:
     """Yield a link and those that are fixed to it."""
     yield link
     for joint in joints.values():
-        if _link(joint, 'parent') == link and joint.getAttribute('type') == 'fixed':
+        if _link(joint, 'parent') == link and joint.get('type') == 'fixed':
             yield from _fixed_together(_link(joint, 'child'), joints)
 
 
-def _put(element: Element, tag: str, text: str) -> None:
+def _put(element: ET.Element, tag: str, *new: ET.Element) -> None:
     """Put elements and comments in the place of a child, else before all others."""
-    old = _child(element, tag)
-    before = old or element.firstChild
-    if old is None:
-        text = f'\n    {text}' if before else f'\n    {text}\n  '
-    content, document = parseString(f'<x>{text}</x>').documentElement, element.ownerDocument
-    assert content and document
-    for node in content.childNodes:
-        element.insertBefore(document.importNode(node, True), before)
+    old, place = element.find(tag), 0
     if old is not None:
-        element.removeChild(old)
+        place = [*element].index(old)
+        element.remove(old)
+    for k, each in enumerate(new):
+        each.tail = '\n    '
+        element.insert(place + k, each)
+    new[-1].tail = old.tail if old is not None else '\n  '
 
 
-def _put_inertial(link: Element, body: Array) -> None:
-    """Replace a link's `<inertial>`, given its body at the link's frame."""
+def _inertial(body: Array) -> ET.Element:
+    """Return the `<inertial>` of a body at its link's frame."""
     mass, com, central = mass_properties(body)
-    values = zip(MOMENTS, map(_exact, central[np.triu_indices(3)]), strict=True)
-    moments = ' '.join(f'{name}="{value}"' for name, value in values)
-    text = (
-        f'<inertial>\n      <origin xyz="{" ".join(map(_exact, com))}" rpy="0 0 0"/>\n'
-        f'      <mass value="{_exact(mass)}"/>\n      <inertia {moments}/>\n    </inertial>'
-    )
-    _put(link, 'inertial', text)
+    element = ET.Element('inertial')
+    ET.SubElement(element, 'origin', xyz=' '.join(map(_exact, com)), rpy='0 0 0')
+    ET.SubElement(element, 'mass', value=_exact(mass))
+    moments = map(_exact, central[np.triu_indices(3)])
+    ET.SubElement(element, 'inertia', dict(zip(urdf_reading.MOMENTS, moments, strict=True)))
+    ET.indent(element, level=2)
+    return element
 
 
 def _put_dynamics(
-    joint: Element, values: Mapping[str, float], plain: PlainFriction | None, missed: str
+    joint: ET.Element, values: Mapping[str, float], plain: PlainFriction | None, missed: str
 ) -> None:
     """Write what `<dynamics>` may hold, and all else into a comment behind it."""
-    element = _child(joint, 'dynamics')
-    known = {} if element is None else dict(element.attributes.items())
+    element = joint.find('dynamics')
+    known = {} if element is None else element.attrib
     written, held = dict[str, str](), {*INERTIAL}
     pairs = (('damping', 'Fv', plain.viscous), ('friction', 'Fc', plain.coulomb)) if plain else ()
     for name, symbol, value in pairs:
@@ -182,14 +172,74 @@ def _put_dynamics(
             f'; damping and friction, with an offset of {_exact(plain.offset)}, differ from this '
             f'friction by up to {missed}'
         )
-    for node in [*joint.childNodes]:
-        if isinstance(node, Comment) and NOTE in node.data:
-            joint.removeChild(node)  # of an identification before
-    attributes = ' '.join(f'{k}={quoteattr(v)}' for k, v in {**known, **written}.items())
-    texts = [f'<dynamics {attributes}/>'] * bool(attributes) + [f'<!-- {note} -->'] * bool(note)
-    if texts:
-        _put(joint, 'dynamics', '\n    '.join(texts))
+    for node in [*joint]:
+        if node.tag is ET.Comment and NOTE in (node.text or ''):
+            joint.remove(node)  # of an identification before
+    new: list[Any] = [ET.Element('dynamics', known | written)] if known or written else []
+    if note:
+        new.append(ET.Comment(f' {note} '))
+    if new:
+        _put(joint, 'dynamics', *new)
 
 
 def _exact(value: float) -> str:
     return repr(float(value))
+
+
+def own_bodies(urdf: str) -> dict[str, Array]:
+    """Return the body of each link alone, at the link's frame, also where none can be it."""
+    return urdf_reading.read_inertials(ET.fromstring(urdf.encode()))
+
+
+def is_physical(body: Array) -> bool:
+    """Whether a simulator accepts a body: P positive definite (Wensing et al., 2018)."""
+    mass, _, central = urdf_reading.inertial_at_com(body)
+    principal = np.linalg.eigvalsh(central)
+    excess = principal[0] + principal[1] - principal[2]
+    return bool(
+        mass > MIN_INERTIA and principal[0] > MIN_INERTIA and excess > MIN_EXCESS * principal[2]
+    )
+
+
+def distribute(
+    total: Array, bodies: Mapping[str, Array], receivers: Sequence[str]
+) -> dict[str, Array]:
+    """
+    Share a new body among the links that move as one, so that each of them can exist.
+
+    The first receiver that can takes the difference. Where none can, heavy links shrink in
+    proportion and the first one, the moving link, takes the rest, P − Σ s_i P_i ≻ 0. Bodies are at
+    the same frame. Returns those of the links that change.
+    """
+    old = np.sum(list(bodies.values()), axis=0)
+    if np.abs(total - old).max() <= UNCHANGED * np.abs(old).max():
+        return {}
+    for name in receivers:
+        single = total - (old - bodies[name])
+        if is_physical(single):
+            return {name: single}
+    first, smaller = receivers[0], dict[str, Array]()
+    others = {name: body for name, body in bodies.items() if name != first}
+    if is_physical(total):
+        root = np.linalg.inv(np.linalg.cholesky(total))
+
+        def share(body: Array) -> float:
+            """Return λ_max(P⁻¹ B): B ⪯ λ P."""
+            return float(np.linalg.eigvalsh(root @ body @ root.T)[-1])
+
+        # P − Σ s_i P_i ⪰ (1 − 2 SHARE) P with the factors of the links that need one.
+        kept, heavy = np.zeros((4, 4)), dict[str, Array]()
+        for name, body in sorted(others.items(), key=lambda item: float(item[1][3, 3])):
+            if not body.any() or share(kept + body) <= SHARE:
+                kept = kept + body
+            else:
+                heavy[name] = body
+        factor = SHARE / share(np.sum(list(heavy.values()), axis=0)) if heavy else 1.0
+        smaller = {name: factor * body for name, body in heavy.items()}
+    return {first: total - np.sum([*{**others, **smaller}.values()], axis=0), **smaller}
+
+
+def comment(notes: Sequence[str]) -> str:
+    """Return what an XML comment of sentences holds; two hyphens may not stand in one."""
+    lines = ['', 'identified by robotid', *notes]
+    return '\n  '.join(lines).replace('--', '- -') + '\n'

@@ -55,7 +55,7 @@ from ..identification_input import AnyRecording, open_input, split
 from ..provenance import versions
 from ..results import PARAMETERS, read_results, results_folder, URDF
 from ..yaml import dump_flow, dump_yaml, parse_yaml
-from .bodies import render_description
+from .simulators import render_description
 
 # Significant digits of makers' lines: more than any identification knows, enough that a body
 # stays possible.

@@ -21,10 +21,10 @@ from ...exceptions import ConfigurationError
 from ...plant.urdf_reading import principal_inertia
 from ..results import base_covariance
 from ..yaml import dump_yaml
-from .bodies import quaternion, read_parts
 from .identified_model import IdentifiedModel
 from .identified_urdf import identified_urdf
 from .servos import possible_servos
+from .simulators import quaternion, read_parts
 
 DRAWS = 500
 # Quantiles between which a range is.

@@ -14,23 +14,45 @@ multiplies by 180/π). Isaac Lab's configuration counts in radians. Its fields a
 friction is an effort with Isaac Sim 5 and newer.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 import contextlib
 import math
 from pathlib import Path
 import re
+from typing import Any, NamedTuple
 from urllib.parse import unquote
+from xml.etree import ElementTree as ET
 
+from markupsafe import Markup
 import numpy as np
+import pinocchio as pin
 
+from ...core.arrays import Array
 from ...core.excitation.collision_scene import is_flat
+from ...core.model.urdf_parsing import parse_urdf, snap_angles
 from ...exceptions import FileError, RobotIdError, shortened
+from ...plant import urdf_reading
 from ...plant.urdf_reading import JOINT_TYPES, MOMENTS, principal_inertia
 from ..atomic import file_errors
 from ..configuration import from_mapping, resolve
-from .bodies import read_parts, render_description, Shape, spaced
-from .identified_model import IdentifiedModel, ROTORS, SERVOS, SPRINGS
+from ..text_template import text_templates
+from .identified_model import (
+    Drive,
+    drives_of,
+    EVERYTHING,
+    explain_losses,
+    IdentifiedModel,
+    ROTORS,
+    SERVOS,
+    SPRINGS,
+)
+from .identified_urdf import comment
 
+TEMPLATES = Path(__file__).parent / 'descriptions'
+# Of the triangle inequality, relative: what rounding in a description explains.
+ROUNDING = 1e-6
+# Kinds of shapes, and how many numbers say their size.
+COUNTS = {'box': 3, 'cylinder': 2, 'capsule': 2, 'sphere': 1, 'mesh': 0}
 PACKAGE = 'package://'
 MESHES = ('.stl', '.obj', '.msh')  # that MuJoCo reads
 FACET = np.dtype([('normal', '<f4', 3), ('corners', '<f4', (3, 3)), ('attribute', '<u2')])
@@ -39,6 +61,108 @@ FACET = np.dtype([('normal', '<f4', 3), ('corners', '<f4', (3, 3)), ('attribute'
 # stable, two steps, a joint has to turn round within one step for a wrong direction; with the
 # hardest impedance a joint at rest does not creep.
 TIMESTEP = 0.002
+
+
+class Shape(NamedTuple):
+    """A visual or collision element of a link."""
+
+    visual: bool  # False for a collision element
+    kind: str  # of COUNTS
+    place: Array  # H (4, 4) in the link's frame
+    size: tuple[float, ...]  # of a box three edges, else radius and length [m]
+    mesh: str  # URI of the file
+    scale: tuple[float, ...]
+    rgba: tuple[float, ...]  # colour, where one is given
+
+
+def _shape(element: ET.Element, colours: Mapping[Any, ET.Element]) -> Shape:
+    """Read a shape; ValueError, AttributeError, StopIteration: malformed, or of another kind."""
+
+    def numbers(text: str) -> tuple[float, ...]:
+        return tuple(map(float, text.split()))
+
+    geometry = next(g for g in element.find('geometry') or () if g.tag in COUNTS)
+    size = numbers(geometry.get('size', ''))
+    if geometry.tag in ('cylinder', 'capsule', 'sphere'):
+        size = numbers(f'{geometry.get("radius")} {geometry.get("length", "")}')
+    scale = numbers(geometry.get('scale', '1 1 1'))
+    if len(size) != COUNTS[geometry.tag] or min(size, default=1.0) <= 0.0 or len(scale) != 3:
+        raise ValueError
+    material = element.find('material')
+    if material is not None and material.find('color') is None:
+        material = colours.get(material.get('name'))
+    colour = None if material is None else material.find('color')
+    rgba = () if colour is None else numbers(colour.get('rgba', ''))[:4]
+    visual, mesh = element.tag == 'visual', geometry.get('filename', '')
+    return Shape(visual, geometry.tag, urdf_reading.origin_of(element), size, mesh, scale, rgba)
+
+
+class Parts(NamedTuple):
+    """What descriptions of an identified robot consist of."""
+
+    bodies: tuple[urdf_reading.RigidBody, ...]  # as `rigid_bodies` has them
+    joints: tuple[urdf_reading.Joint, ...]  # that carry them
+    shapes: dict[str, list[Shape]]  # of links
+    drives: dict[str, Drive]  # of joints and couplings
+    efforts: dict[str, float]  # limits of the joints that no other one drives [N·m or N]
+    notes: list[str]  # of what is lost, and of bodies that none can be
+
+
+def read_parts(model: IdentifiedModel, kept: Set[str] = EVERYTHING) -> Parts:
+    """Return the parts of an identified robot in a format that keeps some of its model."""
+    root, robot = parse_urdf(model.robot.urdf), model.robot
+    snap_angles(root)
+    bodies = urdf_reading.rigid_bodies(root)
+    joints = tuple(body.joint for body in bodies[1:])
+    described = {j.name: Drive(damping=j.damping, friction=j.friction) for j in joints}
+    known = dict(zip(robot.joints, robot.limits.effort, strict=True))
+    efforts = {j.name: known.get(j.name, j.effort) for j in joints if j.mimic is None}
+    colours, shapes = {m.get('name'): m for m in root.findall('material')}, {}
+    for link in root.findall('link'):
+        shapes[link.get('name', '')] = own = list[Shape]()
+        for element in (each for each in link if each.tag in ('visual', 'collision')):
+            with contextlib.suppress(ValueError, AttributeError, StopIteration):
+                own.append(_shape(element, colours))
+    notes, impossible = explain_losses(model, kept), []
+    for body in bodies[1:]:
+        mass, _, inertia = urdf_reading.inertial_at_com(body.inertial)
+        least, middle, most = np.linalg.eigvalsh(inertia)
+        if mass > 0.0 and least + middle < (1.0 - ROUNDING) * most:
+            impossible.append(body.name)
+    if impossible:
+        notes.append(
+            f'the description gives {shortened(impossible)} an inertia that no body has, which '
+            'simulators refuse: the nearest one is written'
+        )
+    return Parts(bodies, joints, shapes, described | drives_of(model), efforts, notes)
+
+
+def render_description(name: str, values: Mapping[str, Any], **filters: Any) -> str:
+    """Return a description from its template; filters write numbers with every digit."""
+    templates = text_templates(
+        TEMPLATES,
+        comment=lambda notes: Markup(comment(notes)),
+        spaced=spaced,
+        exact=lambda value: repr(float(value)),
+        finite=np.isfinite,
+        behind=np.matmul,
+        place=lambda place: spaced([*place[:3, 3], *quaternion(place[:3, :3])]),
+        position=lambda place: place[:3, 3],
+        turn=lambda place: np.roll(quaternion(place[:3, :3]), 1),  # w first
+        principal=urdf_reading.principal_inertia,
+        **filters,
+    )
+    return templates.get_template(name).render(values)
+
+
+def quaternion(rotation: Array) -> Array:
+    """Return a rotation (3, 3) as x, y, z, w."""
+    return np.asarray(pin.Quaternion(np.ascontiguousarray(rotation)).coeffs())
+
+
+def spaced(values: Iterable[float]) -> str:
+    """Return numbers with every digit and spaces between; no minus before a zero."""
+    return ' '.join(repr(float(value) + 0.0) for value in values)
 
 
 def mjcf(model: IdentifiedModel, folders: Sequence[str | Path] = ()) -> tuple[str, list[str]]:

@@ -11,19 +11,26 @@ import numpy as np
 from ...core.regression.validation import Validation
 from ...exceptions import FileError
 from ..atomic import write_bytes
-from .thinning import thin
+from .drawing import MEASURED, PREDICTED, RESIDUAL, thin
 
-MEASURED, PREDICTED, RESIDUAL = '#94a3b8', '#1d4ed8', '#dc2626'
 SUFFIXES = ('.png', '.svg', '.pdf')
 RESOLUTION = 110  # of pixels [1/inch]
 POINTS = 1200  # of a curve at most, to keep pictures small
-STYLE = Path(__file__).parent / 'figures.mplstyle'
+STYLE: Any = {
+    'font.size': 9.0,
+    'axes.spines.top': False,
+    'axes.spines.right': False,
+    'axes.grid': True,
+    'grid.color': '#e2e8f0',
+    'legend.frameon': False,
+    'text.parse_math': False,  # names of joints may hold a $
+}
 
 
 def draw_torques(data: Validation) -> Figure:
     """Draw measured and predicted torque over time and the residual."""
     count = len(data.joints)
-    with matplotlib.rc_context(fname=STYLE):
+    with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(10.5, 2.1 * count + 0.5), layout='constrained')
         axes = figure.subplots(count, 1, sharex=True, squeeze=False)[:, 0]
         series = (

@@ -29,7 +29,6 @@ from ..verification import FEED_FORWARD, NEW_GAINS, PRESENT, Verification
 from . import drawing
 from .page import GOOD_PERCENT, minute, render
 from .plots import Model, Plot, Plots
-from .thinning import phases, thin
 
 if TYPE_CHECKING:
     from ..rollouts import Rollouts
@@ -112,7 +111,7 @@ def _file_name(log: Mapping[str, Any]) -> str:
 
 def _shown(results: Results, folder: object = 'FOLDER') -> dict[str, Any]:
     """Return what the template of an identification shows."""
-    moves, verdict = phases(results.torques), verdict_of(results)
+    moves, verdict = drawing.phases(results.torques), verdict_of(results)
     bodies, before = (bodies_of(results, which) for which in ('value', 'prior'))
     columns = {'mass': 'kg', 'centre': 'm', 'principal inertias': 'kg·m²'}.items()
     known = any(math.isfinite(joint.from_parameters) for joint in verdict.joints)
@@ -235,7 +234,7 @@ def rollouts_page(found: 'Rollouts', name: str, subtitle: str, summary: str) -> 
     plot = Plot('time since a start [s]', 'RMS error [m{length}]', 280, x_range=span)
 
     def thinned(sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return thin(found.time, np.where(np.isfinite(sizes), sizes, np.nan), drawing.ROWS)
+        return drawing.thin(found.time, np.where(np.isfinite(sizes), sizes, np.nan), drawing.ROWS)
 
     if len(found.draws):
         low, high = 1e3 * np.quantile(rms(found.draws, (-3,)), QUANTILES, axis=0)

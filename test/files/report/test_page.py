@@ -17,11 +17,10 @@ import yaml
 from robotid_ros.core.findings import render, Severity
 from robotid_ros.core.parameters.plain_friction import PlainFriction
 from robotid_ros.exceptions import FileError, MissingPackageError
-from robotid_ros.files.report.drawing import efforts, friction_curve, source_of
+from robotid_ros.files.report.drawing import efforts, friction_curve, phases, source_of
 from robotid_ros.files.report.page import save_page, write_report_if_possible
 from robotid_ros.files.report.pages import bodies_of, first_screen, identification_page
 from robotid_ros.files.report.plots import Plot
-from robotid_ros.files.report.thinning import phases
 from robotid_ros.files.results import (
     read_results,
     Residual,

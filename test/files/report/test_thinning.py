@@ -6,8 +6,8 @@ from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 
+from robotid_ros.files.report.drawing import longest_stretch, phases, thin
 from robotid_ros.files.report.pages import identification_page
-from robotid_ros.files.report.thinning import longest_stretch, phases, thin
 
 from . import results as made
 
