@@ -5,7 +5,7 @@ Pictures of the documents, drawn by the package itself: `make pictures`.
 it. `efforts.png`: efforts of a simulated session, on the motion that did not identify.
 `report.png`, `design.png`: the tops of its report and of the page of that motion, in Chromium;
 `report_390.png`: of the report on a telephone. `terminal.png`, `payload.png`: what commands print.
-`comparison.png`, `fleet.png`: pages on two methods and on six robots, two of them with a fault.
+`fleet.png`: page on six robots, two of them with a fault.
 """
 
 import contextlib
@@ -88,12 +88,6 @@ def draw_commands(folder: Path, work: Path) -> None:
     words = ['payload', str(empty), str(loaded), *log, '-o', str(work / 'payload.yaml')]
     said = printed(lambda: robotid([*words, '--quiet'])).replace(f'{work}/', '')
     draw_text(folder / 'payload.png', f'$ robotid payload empty with_gripper\n{said}')
-    for method in ('ols', 'irls'):
-        options = ['--method', method, '-o', str(work / method), '--quiet']
-        printed(lambda words=('identify', str(empty), *log, *options): robotid(words))
-    page = work / 'comparison.html'
-    printed(lambda: robotid(['compare', str(work / 'ols'), str(work / 'irls'), '-o', str(page)]))
-    draw_page(folder / 'comparison.png', page)
     for robot in range(6):
         for session in range(4):
             change = [('Fc2', 0.15)] * (robot == 3) + [('Fc1', 0.4)] * (robot == 5 and session > 1)

@@ -3,11 +3,11 @@ Compare the results of several identifications.
 
 Compare the base parameters of several identifications with those of the first one. The table has
 differences, also in units of σ: noise alone rarely exceeds ±3 σ. One result of --method both is
-enough: it has the parameters of two methods. The command also writes a page. The exit code is 4 if
-one of the results is marked as unusable.
+enough: it has the parameters of two methods. The exit code is 4 if one of the results is marked as
+unusable.
 
   robotid compare monday_identified friday_identified
-  robotid compare tx40_identified -o methods.html
+  robotid compare tx40_identified --all
 """
 
 import argparse
@@ -15,9 +15,9 @@ from pathlib import Path
 
 from ..exceptions import ConfigurationError
 from . import shared_options as shared
-from .terminal import format_number, print_table, print_written
+from .terminal import format_number, print_table
 
-# Width of the names of results in the tables.
+# Letters of the names of results in the tables, the last ones.
 NAME_WIDTH = 12
 
 
@@ -26,13 +26,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         'parameters', nargs='+', help='parameters.yaml of each identification, or its folder'
     )
-    output = 'default: %(default)s', 'FILE', 'comparison.html', 'an existing page'
-    shared.add_output_option(parser, *output)
     shared.option(parser, *shared.ALL)
 
 
 def run(args: argparse.Namespace) -> shared.Outcome:
-    """Compute the differences, write the page."""
+    """Compute the differences."""
     from ..files.results import (
         differences,
         of_other_method,
@@ -45,7 +43,6 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     from .results_text import print_differences
 
     args.progress.step('reading')
-    shared.expect_new([Path(args.output)], args.force)
     results = {}
     for given in args.parameters:
         path = Path(given).absolute()
@@ -59,13 +56,8 @@ def run(args: argparse.Namespace) -> shared.Outcome:
             f"'{args.parameters[0]}' has one result: give another one, or identify with "
             '--method both'
         )
-    args.progress.step('writing the page')
-    written = shared.page_written('comparison', args.output, results, force=args.force)
     first, *others = results
-    labels = {name: name.removesuffix('_identified') for name in results}
-    short = {
-        n: t if len(t) <= NAME_WIDTH else f'…{t[1 - NAME_WIDTH :]}' for n, t in labels.items()
-    }
+    short = {name: name.removesuffix('_identified')[-NAME_WIDTH:] for name in results}
 
     def show() -> None:
         for name in others:
@@ -77,7 +69,6 @@ def run(args: argparse.Namespace) -> shared.Outcome:
             level = verdict_of(each).level
             rows.append((name, *(format_number(100 * fit, 3) for fit in fits), level))
         print_table(('residual, all joints', 'fit [%]', 'validation [%]', 'verdict'), rows, '<>><')
-        print_written(written)
 
     notes = {name: unusable_note(each) for name, each in results.items()}
     errors = [f'{name}: {note}' for name, note in notes.items() if note]
@@ -85,6 +76,5 @@ def run(args: argparse.Namespace) -> shared.Outcome:
         'first': first,
         'differences': {n: differences(results[first].base, results[n].base) for n in others},
         'verdicts': {name: verdict_data(each) for name, each in results.items()},
-        **written,
     }
     return shared.Outcome(data, show, errors, shared.EXIT_UNUSABLE if errors else 0)

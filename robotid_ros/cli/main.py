@@ -7,7 +7,6 @@ What a verb's module says of itself is its help: a sentence, a description, exam
 import argparse
 from collections.abc import Iterable, Mapping, Sequence
 import contextlib
-from functools import partial
 from importlib import import_module
 import io
 import os
@@ -71,11 +70,6 @@ class HelpFormatter(argparse.HelpFormatter):
 class Parser(argparse.ArgumentParser):
     """Says in one sentence what is wrong with a word, and which one is the nearest."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self.register('type', float, partial(_number, float, 'a number'))
-        self.register('type', int, partial(_number, int, 'a whole number'))
-
     def error(self, message: str) -> NoReturn:
         """Print a sentence and exit with code 2."""
         print_error(f'{message}; {self.prog} --help shows what there is')
@@ -100,13 +94,6 @@ class Parser(argparse.ArgumentParser):
                 parser.error(f"there is no option '{word}': {use_one_of(word, options)}")
             parser.error(f"there is no place for '{word}'")
         return found
-
-
-def _number(kind: type, what: str, text: str) -> Any:
-    try:
-        return kind(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"'{text}' must be {what}") from error
 
 
 def _commands_of(parser: argparse.ArgumentParser) -> Mapping[str, Any]:

@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     payload, findings = payload_from_recordings(*subject, args.progress.step, given.frame.name)
     args.progress.step('writing the result')
     facts = {'robot': given.robot.name, 'empty': args.empty, 'loaded': args.loaded}
-    path = write_payload(output, payload, facts, findings, given.frame.body, overwrite=args.force)
+    path = write_payload(output, payload, facts, findings, overwrite=args.force)
     reason = obstacle(payload, findings)
     lines = {} if reason else maker_lines(determined(payload))
     rows = [  # at the centre of mass, then at the frame

@@ -18,12 +18,9 @@ def test_differences_are_over_their_sigma(run, identified, tmp_path):
         dataclasses.replace(e, value=e.value + 3.0 * e.sigma, sigma=e.sigma) for e in results.base
     )
     write_results(dataclasses.replace(results, base=moved), tmp_path / 'second')
-    page = tmp_path / 'page.html'
-    code, out, err = run('compare', identified, tmp_path / 'second', '-o', page)
-    assert (code, err) == (0, '')
+    code, out, err = run('compare', identified, tmp_path / 'second')
+    assert (code, err) == (0, '') and re.search('first +second', out)
     assert out.count(f'{3.0 / 2**0.5:+.2f}') == len(results.base)
-    text = page.read_text()
-    assert 'first and second' in text and text.count('+2.12') >= len(results.base)
     found = differences(results.base, moved[1:])
     assert [each.name for each in found] == [entry.name for entry in results.base[1:]]
 
@@ -32,11 +29,11 @@ def test_another_method_counts_as_a_result(run, identified, tmp_path):
     results = read_results(identified)
     other = Comparison('didim', results.base, results.identification)
     write_results(dataclasses.replace(results, compared=other), tmp_path / 'both')
-    code, out, _ = run('compare', tmp_path / 'both', '-o', tmp_path / 'x.html')
+    code, out, _ = run('compare', tmp_path / 'both')
     assert code == 0 and 'both, DIDIM' in out
-    code, _, err = run('compare', identified, '-o', tmp_path / 'y.html')
-    assert code == 1 and 'has one result' in err and not (tmp_path / 'y.html').exists()
-    code, _, err = run('compare', identified, tmp_path / 'none', '-o', tmp_path / 'y.html')
+    code, _, err = run('compare', identified)
+    assert code == 1 and 'has one result' in err
+    code, _, err = run('compare', identified, tmp_path / 'none')
     assert code == 1 and 'no such file' in err and err.count('\n') == 1
 
 
@@ -53,13 +50,10 @@ def test_validate_writes_a_page(run, bag, identified, tmp_path):
 
 def test_no_page_is_replaced_unless_asked_to(run, bag, identified, tmp_path):
     page = tmp_path / 'page.html'
-    for command in (
-        ('validate', bag, '--parameters', identified, '-o', page),
-        ('compare', identified, identified, '-o', page),
-    ):
-        page.write_text('kept')
-        code, _, err = run(*command)
-        assert code == 1 and 'add --force' in err and err.count('\n') == 1
-        assert page.read_text() == 'kept'
-        assert run(*command, '--force')[0] == 0
-        assert page.read_text() != 'kept'
+    command = 'validate', bag, '--parameters', identified, '-o', page
+    page.write_text('kept')
+    code, _, err = run(*command)
+    assert code == 1 and 'add --force' in err and err.count('\n') == 1
+    assert page.read_text() == 'kept'
+    assert run(*command, '--force')[0] == 0
+    assert page.read_text() != 'kept'

@@ -70,7 +70,7 @@ def test_more_than_half_left_is_written_and_unusable(run, logs, tmp_path):
     )
     names = {each['name'] for each in json.loads(checked[1])['findings']}
     assert 'marked_unusable' in names
-    code, out, err = run('compare', tmp_path, tmp_path, '-o', tmp_path / 'c.html', '--json')
+    code, out, err = run('compare', tmp_path, tmp_path, '--json')
     assert code == EXIT_UNUSABLE and 'marked unusable' in err
     assert [each['usable'] for each in json.loads(out)['verdicts'].values()] == [False, False]
 

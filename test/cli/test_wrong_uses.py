@@ -142,7 +142,7 @@ identify log.csv -c arm.yaml --effort-kind torque | did you mean 'joint_torque'?
 identify log.csv -c arm.yaml --part 2:1 | write 0:0.5 for the first half
 identify log.csv -c arm.yaml --from 5 --to 3 | --from and --to with the start first
 identify log.csv -c arm.yaml --from 100 | record or choose at least 0.5 s
-identify log.csv -c arm.yaml --from x | 'x' must be a number
+identify log.csv -c arm.yaml --from x | invalid float value: 'x'
 identify log.csv -c arm.yaml --columns position | write '--columns
 identify log.csv -c arm.yaml --columns position=q{i} | correct --columns
 identify log.csv -c arm.yaml --units effort=horses | use one of nm
@@ -203,7 +203,7 @@ design lost.yaml | no such file
 design arm.urdf | give the .yaml that 'robotid init arm.urdf' writes
 design arm.yaml --time-limit -1 | must be a number above zero
 design arm.yaml --time-limit soon | must be a number above zero
-design arm.yaml --seed some | must be a whole number
+design arm.yaml --seed some | invalid int value: 'some'
 design arm.yaml --solver magic | no option '--solver'
 design arm.yaml --payload -1 | must be a number above zero
 design arm.yaml -o kept.yaml | {THERE}
@@ -297,7 +297,7 @@ init arm.urdf -o new.yaml --tip base_link | name another one by --tip
 init arm.urdf -o /dev/null/new.yaml | is a file, not a folder: name another one
 demo arm.yaml -o kept.yaml | is a file, not a folder: name another one
 demo raw.yaml | {NO_TEXT}
-rollout log.csv kept --draws some | must be a whole number
+rollout log.csv kept --draws some | invalid int value: 'some'
 rollout log.csv kept --bound 0 | must be a number above zero
 fleet run folder -c arm.yaml -o store | name bags, folders of bags
 fleet run --manifest gone.csv -c arm.yaml -o store | no such file or directory
@@ -370,7 +370,7 @@ init lacks.xacro | Undefined parameters [a]
 init yaml.xacro | there is no 'nowhere.yaml'
 init environment.xacro | 'NOWHERE_AT_ALL' is not set
 init perhaps.xacro | is not a boolean expression
-live arm.yaml --port 80x | must be a whole number
+live arm.yaml --port 80x | invalid int value: '80x'
 """.strip().splitlines()
 
 

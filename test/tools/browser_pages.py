@@ -42,7 +42,7 @@ def opened(
     tab.on('request', lambda r: said.append(r.url) if r.url.startswith('http') else None)
     try:
         tab.goto(page.as_uri())
-        tab.wait_for_function('!store || (plots && plots.is_idle)')
+        tab.wait_for_function('plots && plots.is_idle')
         yield tab, said
     finally:
         context.close()

@@ -1,5 +1,5 @@
 """
-Payloads: what one is identified from, its file and URDF link, and what each maker wants of it.
+Payloads: what one is identified from, its file, and what each maker wants of it.
 
 For a maker that is a line to paste, or a service of its ROS 2 driver. Makers differ in units,
 frames and order. A body is `CENTRAL`, (10,), NaN where the data do not determine it. The services
@@ -55,7 +55,6 @@ from ..identification_input import AnyRecording, open_input, split
 from ..provenance import versions
 from ..results import PARAMETERS, read_results, results_folder, URDF
 from ..yaml import dump_flow, dump_yaml, parse_yaml
-from .simulators import render_description
 
 # Significant digits of makers' lines: more than any identification knows, enough that a body
 # stays possible.
@@ -287,11 +286,10 @@ def write_payload(
     payload: Payload,
     facts: Mapping[str, Any],
     findings: Sequence[Finding],
-    link: str = '',
     *,
     overwrite: bool = True,
 ) -> Path:
-    """Write a payload; null where the data leave it open; `link`: whose frame its own is."""
+    """Write a payload; null where the data leave it open."""
     sigma, body = payload.sigma, determined(payload)
     values = np.where(np.isfinite(sigma), payload.value, np.nan).tolist()
     known = (None if math.isnan(value) else value for value in values)
@@ -309,7 +307,6 @@ def write_payload(
             for name, value, sigma, unit in zip(*columns, strict=True)
         },
         'lines': {} if obstacle(payload, findings) else maker_lines(body),
-        'urdf': payload_urdf(payload, link or payload.frame),
         'findings': [as_data(found) for found in findings],
         'versions': versions(),
     }
@@ -360,15 +357,6 @@ def read_sensor(path: str | Path) -> tuple[str, SensorModel]:
             raise ValueError('other numbers')
         model = SensorModel(value, offset, gravity, float(sensor['sign']))
         return str(content['frame']), model
-
-
-def payload_urdf(payload: Payload, link: str) -> str | None:
-    """Return a link and the joint that fixes it to `link`; None where it has no inertia."""
-    if not np.isfinite(payload.central_sigma).all():
-        return None
-    inertia = dict(zip(MOMENTS, payload.central[4:], strict=True))
-    values = {'link': link, 'mass': payload.mass, 'centre': payload.centre_of_mass}
-    return render_description('payload.xml', {**values, 'inertia': inertia})
 
 
 def _central(values: Array, unknown: float | None = None) -> dict[str, Any]:

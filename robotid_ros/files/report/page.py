@@ -31,9 +31,9 @@ def save_page(kind: str, path: str | Path, *subject: Any, overwrite: bool = True
     Write a page, and return its path.
 
     Of the kinds 'identification' shows `Results` and their folder, 'validation'
-    `CheckedParameters`, 'comparison' `Results` by name, 'design' and 'rollouts' what
-    `design_page` and `rollouts_page` take. MissingPackageError: Bokeh is not installed; FileError:
-    the page cannot be written; TrajectoryError: the design is for other joints.
+    `CheckedParameters`, 'design' and 'rollouts' what `design_page` and `rollouts_page` take.
+    MissingPackageError: Bokeh is not installed; FileError: the page cannot be written;
+    TrajectoryError: the design is for other joints.
     """
     if Path(path).suffix != '.html':  # it may replace a page, and nothing else
         raise FileError(f"'{path}' will be a page: let its name end in .html")

@@ -1,7 +1,6 @@
 """The pages of results, of rollouts, and of a session that runs."""
 
 from collections.abc import Mapping, Sequence
-import itertools
 import math
 from pathlib import Path
 from string import digits
@@ -80,28 +79,6 @@ def validation_page(checked: CheckedParameters) -> str:
         subtitle=f'validation of identified parameters on {source} · {minute(results.created)}',
         sets={SETS[name]: checked.sets[name] for name in SETS if name in checked.sets},
         **_shown(results),
-    )
-
-
-def comparison_page(results: Mapping[str, Results]) -> str:
-    """Compose the page that sets results of several sessions or methods side by side."""
-    lines = {
-        name: {line.joint: line for line in each.validation or each.identification}
-        for name, each in results.items()
-    }
-    title = ' and '.join(dict.fromkeys(each.robot or 'robot' for each in results.values()))
-    return render(
-        'comparison.html',
-        title=f'{title}: comparison',
-        heading=title,
-        subtitle=f'comparison of {", ".join(results)}',
-        plots=Plots(),
-        draw=drawing,
-        results=results,
-        lines=lines,
-        joints=list(dict.fromkeys(itertools.chain.from_iterable(lines.values()))),
-        differences_of=differences,
-        total_residual=total_residual,
     )
 
 

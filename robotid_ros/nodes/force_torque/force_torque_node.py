@@ -181,7 +181,7 @@ class ForceTorque(WorkerNode):
             'sensor': dict(zip(model._fields, map(to_plain, model), strict=True)),
             'offset_sigma': sensed.offset_sigma.tolist(),
         }
-        write_payload(file, payload, facts, findings, frame.body)
+        write_payload(file, payload, facts, findings)
         log_findings(self.get_logger(), findings)
         self._model, self._drifted = model, ''
         self._left.clear()

@@ -69,7 +69,7 @@ def identify_payload_bag(
     # What was identified before stays.
     file = next(name for name in new_names(file) if not name.exists())
     facts = {'robot': given.robot.name, 'empty': empty, 'loaded': loaded}
-    write_payload(file, payload, facts, findings, given.frame.body)
+    write_payload(file, payload, facts, findings)
     return payload, given.frame.body, findings, file
 
 

@@ -2,7 +2,6 @@
 
 import re
 from types import SimpleNamespace
-from xml.etree import ElementTree
 
 import numpy as np
 import pinocchio as pin
@@ -13,13 +12,7 @@ import yaml
 from robotid_ros.core.findings import finding
 from robotid_ros.core.parameters.carried_body import frame_change
 from robotid_ros.core.payload.payload import Payload
-from robotid_ros.files.export.payload import (
-    determined,
-    maker_lines,
-    payload_urdf,
-    principal_axes,
-    write_payload,
-)
+from robotid_ros.files.export.payload import determined, maker_lines, principal_axes, write_payload
 
 MASS, CENTRE = 2.5, np.array([0.03, -0.02, 0.08])
 # Lines are written to seven digits.
@@ -135,17 +128,6 @@ def test_principal_axes_turn_least(seed):
     np.testing.assert_allclose(principal_axes(np.diag([3.0, 1.0, 2.0]))[1], np.eye(3), atol=1e-12)
 
 
-def test_the_urdf_is_the_body_behind_the_frame():
-    base = '<robot name="r"><link name="base"/><joint name="j" type="revolute"><parent '
-    base += 'link="base"/><child link="tool0"/><axis xyz="0 0 1"/><limit lower="-1" upper="1" '
-    base += 'velocity="1" effort="1"/></joint><link name="tool0"/>'
-    model = pin.buildModelFromXML(f'{base}{payload_urdf(payload(), "tool0")}</robot>')
-    xx, xy, xz, yy, yz, zz, *rest = payload().value
-    expected = [rest[3], *rest[:3], xx, xy, yy, xz, yz, zz]
-    np.testing.assert_allclose(model.inertias[1].toDynamicParameters(), expected, atol=1e-12)
-    assert payload_urdf(payload(undetermined=(0,)), 'tool0') is None
-
-
 def test_the_file_says_what_is_not_known(tmp_path):
     turned = payload(undetermined=(0,)).moved('tool0', frame_change(np.eye(4)))
     path = write_payload(
@@ -155,10 +137,7 @@ def test_the_file_says_what_is_not_known(tmp_path):
     content = yaml.safe_load(text)
     assert 'nan' not in text.lower()
     assert content['parameters']['XX'] == {'value': None, 'sigma': np.inf, 'unit': 'kg·m²'}
-    assert content['inertia_at_centre']['xx'] is None and content['urdf'] is None
+    assert content['inertia_at_centre']['xx'] is None
     assert content['mass'] == pytest.approx(MASS)
     assert content['sigma']['mass'] == pytest.approx(1e-4)
     assert content['lines']['kuka'] is None and content['frame'] == 'tool0'
-    whole = write_payload(tmp_path / 'whole.yaml', payload(), {}, [], link='flange')
-    root = ElementTree.fromstring(f'<r>{yaml.safe_load(whole.read_text())["urdf"]}</r>')
-    assert root.find('joint/parent').get('link') == 'flange'

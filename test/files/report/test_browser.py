@@ -15,7 +15,7 @@ import pinocchio as pin
 import pytest
 
 from robotid_ros.files.report.design import design_page, motions_of, moving_arm
-from robotid_ros.files.report.pages import comparison_page, identification_page
+from robotid_ros.files.report.pages import identification_page
 
 from . import results as made
 from .designs import designed, OBSTACLES
@@ -49,7 +49,6 @@ def pages(tmp_path_factory):
     texts = {
         'two': identification_page(made.results()),
         'six': identification_page(made.results(JOINTS, 45_000, 1000.0)),
-        'comparison': comparison_page({'a': made.results(), 'b <c>': made.results()}),
         'design': design_page(*designed(**SURROUNDINGS)),
     }
     for name, text in texts.items():
@@ -69,7 +68,7 @@ def opened(browser, pages):
         yield open_page
 
 
-@pytest.mark.parametrize('name', ['two', 'six', 'comparison', 'design'])
+@pytest.mark.parametrize('name', ['two', 'six', 'design'])
 def test_a_page_opens_without_complaint_and_fits_a_phone(opened, name):
     page, complaints = opened(name, width=390)
     assert complaints == []
@@ -79,7 +78,7 @@ def test_a_page_opens_without_complaint_and_fits_a_phone(opened, name):
 @pytest.mark.slow
 @pytest.mark.parametrize('scheme', ['light', 'dark'])
 def test_axe_finds_nothing_serious(opened, scheme):
-    for name in ('two', 'comparison', 'design'):
+    for name in ('two', 'design'):
         page, _ = opened(name, scheme=scheme)
         assert serious_findings(page) == []
 
