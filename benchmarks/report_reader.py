@@ -57,7 +57,7 @@ def _dark_and_print(tab: Any) -> Iterator[str]:
     from playwright.sync_api import TimeoutError as NotInTime
 
     light = tab.evaluate(COLOR)
-    tab.locator('#theme').click()
+    tab.emulate_media(color_scheme='dark')
     if tab.evaluate(COLOR) == light:
         yield 'dark mode leaves the plots'
     tab.emulate_media(media='print')

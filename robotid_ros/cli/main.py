@@ -13,6 +13,7 @@ import os
 import shlex
 import signal
 import sys
+import textwrap
 import threading
 from typing import Any, NoReturn
 import warnings
@@ -21,20 +22,18 @@ from .. import __version__
 from ..entry import limit_blas_threads
 from ..exceptions import reason_of_system, RobotIdError, use_one_of
 from .shared_options import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_USAGE
-from .terminal import print_error, print_json, ProgressBar
+from .terminal import print_error, print_json, ProgressBar, WIDTH
 
 VERBS = (
     *('demo', 'design', 'identify', 'validate', 'compare', 'payload', 'report', 'inspect'),
     *('doctor', 'init', 'export', 'rollout', 'fleet', 'live', 'explain'),
 )
-FIRST_STEPS = """\
+EXAMPLES = """\
+examples:
   robotid demo                               # a session on a simulated robot
   robotid identify arm.csv --urdf arm.urdf   # any log of positions and efforts
   robotid init arm.urdf                      # a configuration for your own arm
-"""
-EXAMPLES = f"""\
-examples:
-{FIRST_STEPS}
+
 Exit codes: 0 success, 1 error, 2 wrong usage, 3 poor design, 4 unusable result or
 log (the result is written too), 130 interrupted.
 
@@ -42,29 +41,12 @@ Each command has its own help and examples: 'robotid identify --help'.
 Completion of commands and options needs the package argcomplete:
   eval "$(register-python-argcomplete robotid)"
 """
-WELCOME = f"""\
-{{description}} A log of a moving robot and its URDF are enough.
-
-{FIRST_STEPS}
-All commands: robotid --help. One command: robotid identify --help.
-"""
-
-
 # Options of every verb.
 OF_ALL = {
     '--json': 'print the result as JSON only',
     '--quiet': 'show no progress',
     '--debug': 'show the traceback of an error',
 }
-
-
-class HelpFormatter(argparse.HelpFormatter):
-    """Wraps descriptions, keeps the lines of examples."""
-
-    def _fill_text(self, text: str, width: int, indent: str) -> str:
-        if text.startswith('examples:'):
-            return text
-        return super()._fill_text(text, width, indent)
 
 
 class Parser(argparse.ArgumentParser):
@@ -110,7 +92,7 @@ def build_parser(verbs: Iterable[str] = VERBS) -> argparse.ArgumentParser:
         prog='robotid',
         description="Identify a robot's dynamic parameters: masses, inertias, friction.",
         epilog=EXAMPLES,
-        formatter_class=HelpFormatter,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument('--version', action='version', version=f'robotid {__version__}')
     subparsers = parser.add_subparsers(dest='verb', metavar='COMMAND', required=True)
@@ -121,9 +103,9 @@ def build_parser(verbs: Iterable[str] = VERBS) -> argparse.ArgumentParser:
         subparser = subparsers.add_parser(
             verb,
             help=summary[:1].lower() + summary[1:].removesuffix('.'),
-            description=text,
+            description=textwrap.fill(text.replace('\n', ' '), WIDTH),
             epilog=f'examples:\n{examples}\n',
-            formatter_class=HelpFormatter,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         module.add_arguments(subparser)
         subparser.set_defaults(run=module.run, json=False, debug=False, quiet=False)
@@ -151,7 +133,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
             argcomplete.autocomplete(parser)
     if not words:
-        sys.stderr.write(WELCOME.format(description=parser.description))
+        parser.print_help(sys.stderr)
         return EXIT_USAGE
     limit_blas_threads()  # verbs import NumPy
     try:

@@ -124,18 +124,12 @@ class EngineError(RobotIdError, RuntimeError):
 
 
 class Job(NamedTuple):
-    """A call of a pure function, a key by which its outcome is known, and what it is about."""
+    """A call of a function that makes a row, the row's key, and what it is about."""
 
     key: str
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
     about: Any = None
-
-
-class Lost(NamedTuple):
-    """What a job has instead of a value: why there is none."""
-
-    reason: str
 
 
 class Engine(contextlib.ExitStack):
@@ -176,7 +170,7 @@ class Engine(contextlib.ExitStack):
             raise EngineError(f'no {where} with workers answers ({error}): start one') from error
 
     def run(self, jobs: Iterator[Job]) -> Iterator[tuple[Job, Any]]:
-        """Yield jobs with values, or `Lost`, few at once; EngineError: the scheduler is gone."""
+        """Yield jobs with their rows, few at once; EngineError: the scheduler is gone."""
         waiting = dict[Any, Job]()
         done = self._distributed.as_completed(loop=self.client.loop, raise_errors=False)
         killed = self._distributed.scheduler.KilledWorker
@@ -193,17 +187,18 @@ class Engine(contextlib.ExitStack):
                     return
                 future = next(done)
                 error = future.exception()
-                value = future.result() if error is None else None
-            except gone as reason:
+                row = future.result() if error is None else {}
+            except gone as ended:
                 raise EngineError(
                     'the scheduler ended: start it and run again, finished sessions are kept'
-                ) from reason
+                ) from ended
             job = waiting.pop(future.key)
             if isinstance(error, killed):
-                value = Lost('its workers died: it may need more memory than fleet.memory')
+                reason = 'its workers died: it may need more memory than fleet.memory'
+                row = without_result(LOST, reason)
             elif error is not None:
-                value = Lost(f'{type(error).__name__}: {error}')
-            yield job, value
+                row = without_result(LOST, f'{type(error).__name__}: {error}')
+            yield job, row
 
 
 # Called with how many bags are done, how many there are, and how many of the done failed.
@@ -240,10 +235,8 @@ class Run:
         there = {row['key'] for row in rows if row['status'] != LOST}
         self._total += len(sources)
         try:
-            for job, outcome in engine.run(self._jobs(sources, there)):
-                (source, columns), lost = job.about, isinstance(outcome, Lost)
-                found = without_result(LOST, outcome.reason) if lost else outcome
-                self._add(source, columns, found)
+            for job, found in engine.run(self._jobs(sources, there)):
+                self._add(*job.about, found)
         finally:
             # A client that is killed before plans what it has kept in its next run.
             if self._plan:

@@ -75,10 +75,8 @@ def test_what_was_lost_is_tried_again(work, tmp_path):
 
     class Losing:
         def run(self, jobs):
-            from robotid_ros.fleet.run import Lost
-
             for job in jobs:
-                yield job, Lost('the workers that had it died')
+                yield job, session.without_result(LOST, 'the workers that had it died')
 
     run = work(tmp_path / 'store', [bag], engine=Losing())
     assert run.counts == {LOST: 1} and 'died' in run.store.current()[0]['reason']

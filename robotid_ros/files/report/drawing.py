@@ -13,15 +13,12 @@ from .plots import BOTH_WAYS, DASHED, Model, Plot
 # Seen on light and on dark ground alike (at least 3 to 1 on both).
 MEASURED, PREDICTED, RESIDUAL, NEUTRAL = '#d9730d', '#2f7de1', '#d6455d', '#7b8794'
 LINES = (PREDICTED, MEASURED, '#8b5cf6', '#1a8f4c', RESIDUAL, NEUTRAL)
-COLORS = {'identification': PREDICTED, 'validation': MEASURED}
-NAMES = {'identification': 'fit', 'validation': 'validation'}
 # Of efforts: numbers of all joints together, and rows of a joint at least: four bytes each and a
 # third more as text, so that these are about a megabyte of the page. Rows of another curve.
 NUMBERS, FEWEST_ROWS, MOST_ROWS, ROWS = 160_000, 400, 8000, 1200
 LEFT = 66  # of efforts [px], so that the axes of time stand below each other
-SMALL = 230  # height of the plots of a residual [px]
-# Samples of a window of the spectrum, points of the friction curve and its bins at most.
-WINDOW, POINTS, BINS = 512, 900, 40
+# Points of the friction curve and its bins at most.
+POINTS, BINS = 900, 40
 # What dots of a cloud look like, and the columns of a band.
 DOTS: dict[str, Any] = {'size': 3, 'fill_alpha': 0.55, 'line_color': None}
 BAND = {'x': 'x', 'y1': 'low', 'y2': 'high'}
@@ -64,12 +61,6 @@ def thin(time: np.ndarray, columns: np.ndarray, rows: int) -> tuple[np.ndarray, 
         time = np.stack([time[starts], time[lasts]], axis=1).ravel()
         columns = pairs.reshape(-1, columns.shape[1])
     return np.insert(time, gaps, np.nan), np.insert(columns, gaps, np.nan, axis=0)
-
-
-def longest_stretch(time: np.ndarray) -> slice:
-    """Return the rows of the longest stretch without a break."""
-    edges = [0, *breaks(time), len(time)]
-    return max((slice(a, b) for a, b in itertools.pairwise(edges)), key=lambda s: s.stop - s.start)
 
 
 class PlacedMotion(NamedTuple):
@@ -184,33 +175,6 @@ def efforts(found: Sequence[PlacedMotion]) -> tuple[Plot, Plot]:
     return above, below
 
 
-def power_density(values: np.ndarray, rate: float, window: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return frequencies [Hz] and power densities of samples (N,), by Welch's method."""
-    # Not by scipy.signal, which takes its time to import.
-    size = min(window, len(values))
-    hann = 0.5 - 0.5 * np.cos(2.0 * np.pi * np.arange(size) / size)
-    parts = np.lib.stride_tricks.sliding_window_view(values, size)[:: size - size // 2]
-    parts = hann * (parts - parts.mean(axis=1, keepdims=True))
-    power = (np.abs(np.fft.rfft(parts)) ** 2).mean(axis=0) / (rate * (hann @ hann))
-    power[1 : (size + 1) // 2] *= 2.0  # of negative frequencies
-    return np.fft.rfftfreq(size, 1.0 / rate), power
-
-
-def spectrum(found: Sequence[PlacedMotion]) -> Plot:
-    """Draw the amplitude density of the residual over frequency; white noise is level."""
-    plot = Plot('frequency [Hz]', '[{effort}/√Hz]', SMALL, BOTH_WAYS, ('Linear', 'Log'))
-    for phase in found:
-        data, rows, curves = phase.data, longest_stretch(phase.data.time), []
-        rate = 1.0 / max(float(np.median(np.diff(data.time[rows]))), 1e-9)
-        for values in (data.measured - data.predicted)[rows].T:
-            frequency, power = power_density(values, rate, WINDOW)
-            shown = np.sqrt(np.maximum(power[1:], 1e-300))  # the mean is taken off
-            curves.append((frequency[1:], np.maximum(shown, 1e-6 * shown.max(initial=0.0))))
-        source = of_joints([dict(zip('xy', curve, strict=True)) for curve in curves])
-        plot.draw('Line', source, COLORS[phase.name], NAMES[phase.name], line_width=1.4)
-    return plot
-
-
 def friction_curve(
     found: Sequence[PlacedMotion], plain: Mapping[str, PlainFriction] | None = None
 ) -> Plot | None:
@@ -223,7 +187,7 @@ def friction_curve(
     parts = data.parts
     if not parts or data.velocity is None:
         return None
-    plot = Plot('velocity [{length}/s]', 'effort [{effort}]', SMALL, BOTH_WAYS)
+    plot = Plot('velocity [{length}/s]', 'effort [{effort}]', tools=BOTH_WAYS)
     chosen = np.unique(np.linspace(0, len(data.time) - 1, POINTS).astype(int))
     bands, dots, models, lines = [], [], [], []
     every_measured = data.measured - parts['inertia'] - parts['gravity']

@@ -3,13 +3,10 @@
 from collections.abc import Mapping, Sequence
 import math
 from pathlib import Path
-from string import digits
 from typing import Any, NamedTuple, TYPE_CHECKING
 
 import numpy as np
 
-from ...core.model.robot import INERTIAL, unit_label
-from ...core.parameters.physical_consistency import mass_properties, pseudo_inertia
 from ...core.regression.validation import Validation
 from ..results import (
     BASE,
@@ -39,8 +36,6 @@ COLORS = {
     'offset': drawing.NEUTRAL,
 }
 NOTHING = 1e-9  # of the effort: rounding
-# Correlations of base parameters that are listed, from which size on.
-CORRELATED = 0.8
 SETS = {PRIOR: 'robot description', STANDARD: 'identified.urdf', BASE: 'base parameters'}
 # What a row of a live page's data holds of each joint, in this order, after the time, see
 # `live.js`; latest time that is drawn [s].
@@ -89,8 +84,6 @@ def _file_name(log: Mapping[str, Any]) -> str:
 def _shown(results: Results, folder: object = 'FOLDER') -> dict[str, Any]:
     """Return what the template of an identification shows."""
     moves, verdict = drawing.phases(results.torques), verdict_of(results)
-    bodies, before = (bodies_of(results, which) for which in ('value', 'prior'))
-    columns = {'mass': 'kg', 'centre': 'm', 'principal inertias': 'kg·m²'}.items()
     known = any(math.isfinite(joint.from_parameters) for joint in verdict.joints)
     units = {line.joint: line.unit for line in results.identification}
     moved = results.quality.joints if results.quality else {}
@@ -116,14 +109,6 @@ def _shown(results: Results, folder: object = 'FOLDER') -> dict[str, Any]:
         'lengths': lengths,
         'shares_of': shares_of,
         'runs': _runs(results.verification, results.joints),
-        'correlated': strongest_correlations(results),
-        'bodies': bodies,
-        'bodies_before': before,
-        'link_head': [
-            'link of',
-            *(f'{name} [{unit_label(u, verdict.effort_unit)}]' for name, u in columns),
-            *(f'URDF: {name} [{u}]' for name, u in columns),
-        ],
         'prediction': prediction_text(results),
     }
 
@@ -161,44 +146,6 @@ def _runs(found: Verification | None, joints: Sequence[str]) -> Any | None:
                     error[:, k] = 1e3 * run.error[:, run.joints.index(joint)]
             series[RUNS[kind]] = run.time, error
     return drawing.error_over_time(series) if series else None
-
-
-class LinkBody(NamedTuple):
-    """A link by mass [kg], centre (3,) in its frame [m] and principal inertias there [kg·m²]."""
-
-    mass: float
-    centre: np.ndarray
-    principal: np.ndarray  # (3,), ascending
-
-
-def bodies_of(results: Results, which: str) -> dict[str, LinkBody]:
-    """Return the bodies of the links by joint, of the 'value' or the 'prior' of the parameters."""
-    values: dict[str, dict[str, float]] = {}
-    for entry in results.standard:
-        if (value := getattr(entry, which)) is not None:
-            values.setdefault(entry.joint, {})[entry.name.rstrip(digits)] = float(value)
-    found = {}
-    for joint, known in values.items():
-        if {*INERTIAL} <= known.keys():
-            body = pseudo_inertia(np.array([known[symbol] for symbol in INERTIAL]))
-            mass, centre, inertia = mass_properties(body)
-            found[joint] = LinkBody(mass, centre, np.linalg.eigvalsh(inertia))
-    return found
-
-
-def strongest_correlations(results: Results) -> Sequence[tuple[float, str, str]] | None:
-    """Return the correlations of base parameters, largest first; None where they are unknown."""
-    lower = results.quality.correlation if results.quality else ()
-    names = [entry.name for entry in results.base]
-    if not lower or len(lower) != len(names) or len(names) < 2:
-        return None
-    pairs = [
-        (value, names[i], names[k])
-        for i, line in enumerate(lower)
-        for k, value in enumerate(line[:i])
-        if abs(value) >= CORRELATED
-    ]
-    return sorted(pairs, key=lambda pair: -abs(pair[0]))
 
 
 def rollouts_page(found: 'Rollouts', name: str, subtitle: str, summary: str) -> str:

@@ -1,5 +1,5 @@
 'use strict';
-// Behaviour of the page: plots, joint, theme, print.
+// Behaviour of the page: plots, joint, colours, print.
 
 const root = document.documentElement;
 const store = document.getElementById('plots');
@@ -79,26 +79,22 @@ function paint() {
   }
 }
 
-// -- theme --------------------------------------------------------------------------------------
-const button = document.getElementById('theme');
+// -- colours of the system ----------------------------------------------------------------------
 const wanted = matchMedia('(prefers-color-scheme: dark)');
-
-function setTheme(name) {
-  root.dataset.theme = name;
-  button.setAttribute('aria-pressed', String(name === 'dark'));
+function setTheme(dark) {
+  root.dataset.theme = dark ? 'dark' : 'light';
   paint();
 }
-setTheme(wanted.matches ? 'dark' : 'light');
-wanted.addEventListener('change', (e) => setTheme(e.matches ? 'dark' : 'light'));
-button.addEventListener('click', () => setTheme(root.dataset.theme === 'dark' ? 'light' : 'dark'));
+setTheme(wanted.matches);
+wanted.addEventListener('change', (e) => setTheme(e.matches));
 
 // -- print: light, as wide as paper, with everything unfolded ------------------------------------
-let screen = null; // what it is like there, while it is printed
+let folded = null; // what was folded, while the page is printed
 function beginPrint() {
-  if (screen) return;
-  screen = { theme: root.dataset.theme, closed: document.querySelectorAll('details:not([open])') };
-  for (const each of screen.closed) each.open = true;
-  setTheme('light');
+  if (folded) return;
+  folded = [...document.querySelectorAll('details:not([open])')];
+  for (const each of folded) each.open = true;
+  setTheme(false);
   // Print does not wait for the next frame. Plots keep the size that they were drawn with, and are
   // scaled: another size would leave them empty.
   if (plots) for (const view of Bokeh.index.roots) view.paint?.();
@@ -110,12 +106,12 @@ function beginPrint() {
   }
 }
 function endPrint() {
-  if (!screen) return;
-  for (const each of screen.closed) each.open = false;
+  if (!folded) return;
+  for (const each of folded) each.open = false;
   root.classList.remove('printing');
   for (const place of places()) place.style.width = place.style.zoom = '';
-  setTheme(screen.theme);
-  screen = null;
+  folded = null;
+  setTheme(wanted.matches);
 }
 const places = () => [...document.querySelectorAll('figure.plot > div')];
 addEventListener('beforeprint', beginPrint);

@@ -6,7 +6,7 @@ from io import StringIO
 from identified_models import of_configuration
 import pytest
 
-from robotid_ros.files.export.export import csv_table
+from robotid_ros.files.export.export import csv as csv_table
 
 
 @pytest.fixture

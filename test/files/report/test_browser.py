@@ -111,8 +111,7 @@ def test_dark_mode_and_print_change_what_is_drawn(opened):
     color = 'plots.roots()[0].below[0].major_label_text_color'
     light = page.evaluate(color)
     assert page.evaluate(FITS)
-    page.locator('#theme').click()
-    assert page.locator('#theme').get_attribute('aria-pressed') == 'true'
+    page.emulate_media(color_scheme='dark')
     dark = page.evaluate(color)
     assert dark != light
     page.emulate_media(media='print')

@@ -6,7 +6,7 @@ from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 
-from robotid_ros.files.report.drawing import longest_stretch, phases, thin
+from robotid_ros.files.report.drawing import phases, thin
 from robotid_ros.files.report.pages import identification_page
 
 from . import results as made
@@ -37,11 +37,6 @@ def test_few_points_are_drawn_as_they_are():
     t, y = thin(time, values, 100)
     np.testing.assert_array_equal(t, time)
     np.testing.assert_array_equal(y, values)
-
-
-def test_of_stretches_the_longest_is_analysed():
-    time = np.concatenate([np.arange(50), 1000 + np.arange(200)]) * 0.01
-    assert longest_stretch(time) == slice(50, 250)
 
 
 def test_stretches_far_apart_stand_side_by_side():
