@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> Outcome:
             print_paragraph(meaning, word)
         show()
         rows = [(c.code, c.severity.word, c.name, c.texts()['seen']) for c in CODES.values()]
-        print_table(('code', 'severity', 'name', 'what was seen'), rows)
+        print_table(('code', 'severity', 'name', 'what was seen'), rows, '<<<<')
 
     if not args.code:
         return Outcome([data(code) for code in CODES.values()], show_all)

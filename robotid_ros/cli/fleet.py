@@ -90,7 +90,7 @@ def run(args: argparse.Namespace) -> Outcome:
 
     def print_all() -> None:
         counts = [(status, str(count)) for status, count in sorted(work.counts.items())]
-        print_table(('bags', 'count'), counts)
+        print_table(('bags', 'count'), counts, '<>')
         for location, reason in sorted(work.reasons.items())[:MOST_REASONS]:
             print_paragraph(reason, location)
         if (more := len(work.reasons) - MOST_REASONS) > 0:

@@ -160,12 +160,12 @@ def _identify_servos(args: argparse.Namespace, given: 'Input', folder: Path) -> 
             ratio = ('', '') if p.ratio is None else format_measured(p.ratio, p.ratio_sigma or 0.0)
             rows.append((p.joint or 'all', p.symbol, *value, p.unit, *ratio))
         head = ('joint', 'parameter', 'value', '± σ', 'unit', '/ stiffness', '± σ')
-        terminal.print_table(head, rows)
+        terminal.print_table(head, rows, '<<>><>>')
         errors = zip(found.robot.joints, found.residual, found.tracking, strict=True)
         cells = [
             (name, format_number(left, 3), format_percent(left / t)) for name, left, t in errors
         ]
-        terminal.print_table(('joint', 'left of positions', 'of the tracking error'), cells)
+        terminal.print_table(('joint', 'left of positions', 'of the tracking error'), cells, '<>>')
         terminal.print_findings(every, every=args.all)
         print_paragraph(f'{folder}: {", ".join(SERVO_FILES)}', 'written')
 

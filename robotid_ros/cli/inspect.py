@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> shared.Outcome:
         print_table(('joint', 'travel', *names), channels, '<><<<')
         if summary.phases:
             phases = [(p.name, f'{p.start:.2f}', f'{p.stop:.2f}') for p in summary.phases]
-            print_table(('phase', 'from [s]', 'to [s]'), phases)
+            print_table(('phase', 'from [s]', 'to [s]'), phases, '<>>')
         print_findings(summary.notes)
         for use, reason in summary.obstacles.items():
             word = f'{use}: {f"no, {reason}" if reason else "yes"}'

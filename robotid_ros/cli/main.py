@@ -119,9 +119,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command, and return its exit code: `EXAMPLES` says what each means."""
     for name in ('stdout', 'stderr'):
         stream = getattr(sys, name)
-        if stream is None:  # closed
-            setattr(sys, name, open(os.devnull, 'w', encoding='utf-8'))
-        elif isinstance(stream, io.TextIOWrapper):
+        if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors='backslashreplace')  # no σ and N·m; names that are not UTF-8
     words = sys.argv[1:] if argv is None else argv
     completes = '_ARGCOMPLETE' in os.environ
@@ -191,8 +189,6 @@ def _sentence(error: Exception, args: argparse.Namespace) -> str:
     """Say what went wrong, with the remedy where it is known."""
     if isinstance(error, RobotIdError):
         return str(error)
-    if isinstance(error, FileNotFoundError) and not error.filename:  # of os.getcwd alone
-        return 'the folder that this shell is in was removed: change to another one'
     if isinstance(error, OSError) and error.errno:
         where = f"'{error.filename}'" if error.filename else 'the output'
         if not error.filename:

@@ -10,7 +10,6 @@ import shutil
 import sys
 import textwrap
 from typing import Any, TextIO, TYPE_CHECKING
-import unicodedata
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -115,24 +114,21 @@ def print_error(text: str) -> None:
     show(wrapped(text, sys.stderr) if sys.stderr.isatty() else text, 'bad', stream=sys.stderr)
 
 
-def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]], align: str = '') -> None:
+def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]], align: str) -> None:
     """Print a table as `format_table` lays it out, and an empty line."""
     show(format_table(headers, rows, align) + '\n')
 
 
-def format_table(headers: Sequence[str], rows: Iterable[Sequence[str]], align: str = '') -> str:
+def format_table(headers: Sequence[str], rows: Iterable[Sequence[str]], align: str) -> str:
     """Lay out a table, `align` has '<' or '>' for each column; a text at the end may wrap."""
     body = [[printable(str(cell)) for cell in row] for row in rows]
     more, body = len(body) - MAX_ROWS, body[:MAX_ROWS]
     columns = [*zip(headers, *body, strict=True)]
-    if not align:
-        align = ''.join('>' if _are_numbers(cells) else '<' for _, *cells in columns)
-    widths = [max(map(_width, column)) for column in columns]
+    widths = [max(map(len, column)) for column in columns]
 
     def laid_out(row: Sequence[str]) -> str:
-        spaces = [' ' * (w - _width(cell)) for w, cell in zip(widths, row, strict=True)]
-        cells = zip(row, spaces, align, strict=True)
-        return GAP.join(s + cell if a == '>' else cell + s for cell, s, a in cells).rstrip()
+        cells = zip(row, align, widths, strict=True)
+        return GAP.join(f'{cell:{side}{width}}' for cell, side, width in cells).rstrip()
 
     lines = [laid_out(row) for row in (headers, *body)]
     last = sum(widths[:-1]) + len(GAP) * (len(columns) - 1)
@@ -142,18 +138,6 @@ def format_table(headers: Sequence[str], rows: Iterable[Sequence[str]], align: s
         lines = [textwrap.fill(line, room, subsequent_indent=indent, **WHOLE) for line in lines]
     lines.insert(1, '─' * min(last + widths[-1], room))
     return '\n'.join([*lines, f'… and {more} more'] if more > 0 else lines)
-
-
-def _are_numbers(cells: Sequence[str]) -> bool:
-    return bool(cells) and all(
-        not cell or cell[0] in '+-−0123456789.—∞' or cell in ('nan', 'inf') for cell in cells
-    )
-
-
-def _width(text: str) -> int:
-    """Return the columns of a text on a terminal."""
-    wide = sum(unicodedata.east_asian_width(letter) in 'WF' for letter in text)
-    return len(text) + wide - sum(map(bool, map(unicodedata.combining, text)))
 
 
 def format_number(value: float, digits: int = 4) -> str:

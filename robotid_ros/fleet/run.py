@@ -236,7 +236,8 @@ class Run:
         self._total += len(sources)
         try:
             for job, found in engine.run(self._jobs(sources, there)):
-                self._add(*job.about, found)
+                source, columns = job.about
+                self._add(source, columns, found)
         finally:
             # A client that is killed before plans what it has kept in its next run.
             if self._plan:

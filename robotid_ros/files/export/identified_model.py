@@ -225,10 +225,5 @@ def friction_terms(robot: Robot, joint: int) -> list[str]:
     return [t.name for row in rows for t in robot.friction[row] if not t.kind.spring]
 
 
-def describe_difference(robot: Robot, drive: str, plain: PlainFriction) -> str:
-    """Say how far plain friction is from what it stands for, and at which speeds."""
-    return f'{_size(robot, drive, plain)} RMS {_SPEEDS[plain.recorded]}'
-
-
 def _size(robot: Robot, drive: str, plain: PlainFriction) -> str:
     return f'{100 * plain.relative:.2g} % ({plain.rms:.2g} {robot.units.get(drive, COUPLED)[1]})'

@@ -23,7 +23,6 @@ from ...core.parameters.plain_friction import plain_friction, PlainFriction
 from ...exceptions import ModelError
 from ...plant import urdf_reading
 from .identified_model import (
-    describe_difference,
     explain_losses,
     friction_terms,
     IdentifiedModel,
@@ -104,8 +103,7 @@ def identified_urdf(
         plain = friction[name] if rubs else None
         if name not in robot.joints and joint.find('dynamics') is not None:
             plain = PlainFriction()  # the friction of a joint that mimics is the other one's
-        missed = describe_difference(robot, name, plain) if plain and not plain.exact else ''
-        _put_dynamics(joint, values[name], plain, missed)
+        _put_dynamics(joint, values[name], plain)
     prolog = _PROLOG.match(robot.urdf)
     return (prolog[0] if prolog else '') + ET.tostring(root, encoding='unicode') + '\n'
 
@@ -149,7 +147,7 @@ def _inertial(body: Array) -> ET.Element:
 
 
 def _put_dynamics(
-    joint: ET.Element, values: Mapping[str, float], plain: PlainFriction | None, missed: str
+    joint: ET.Element, values: Mapping[str, float], plain: PlainFriction | None
 ) -> None:
     """Write what `<dynamics>` may hold, and all else into a comment behind it."""
     element = joint.find('dynamics')
@@ -159,25 +157,19 @@ def _put_dynamics(
     for name, symbol, value in pairs:
         if value or name in known:
             written[name] = _exact(value)
-        if not missed and values.get(symbol) == value:
+        if plain.exact and values.get(symbol) == value:
             held.add(symbol)
     # Parsers of URDF refuse a <dynamics> with neither damping nor friction.
     if 'Ia' in values and {*written, *known} & {'damping', 'friction'}:
         written['armature'] = _exact(max(values['Ia'], 0.0))
         held.add('Ia')
     rest = [f'{key} {_exact(value)}' for key, value in values.items() if key not in held]
-    note = f'{NOTE} {", ".join(rest)}' if rest else ''
-    if plain and missed:
-        note += (
-            f'; damping and friction, with an offset of {_exact(plain.offset)}, differ from this '
-            f'friction by up to {missed}'
-        )
     for node in [*joint]:
         if node.tag is ET.Comment and NOTE in (node.text or ''):
             joint.remove(node)  # of an identification before
     new: list[Any] = [ET.Element('dynamics', known | written)] if known or written else []
-    if note:
-        new.append(ET.Comment(f' {note} '))
+    if rest:
+        new.append(ET.Comment(f' {NOTE} {", ".join(rest)} '))
     if new:
         _put(joint, 'dynamics', *new)
 

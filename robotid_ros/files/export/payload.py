@@ -122,7 +122,8 @@ def kuka(body: Array) -> str:
     """
     from scipy.spatial.transform import Rotation
 
-    moments, axes = principal_axes(inertia_matrix(body))
+    moments, axes = np.linalg.eigh(inertia_matrix(body))
+    axes[:, 0] *= np.sign(np.linalg.det(axes))  # right-handed
     angles = Rotation.from_matrix(axes).as_euler('ZYX', degrees=True)
 
     def fields(names: str, values: Sequence[float] | Array) -> str:
@@ -255,17 +256,6 @@ def call_text(driver: Driver, body: Array, service: str = '') -> str:
 
     name, request = (service or driver.service).lstrip('/'), rounded(driver.requests[0](body))
     return f'ros2 service call /{name} {driver.type} "{dump_flow(request)}"'
-
-
-def principal_axes(inertia: Array) -> tuple[Array, Array]:
-    """Return principal moments (3,) and the least rotation (3, 3) to them, I = R diag Rᵀ."""
-    from scipy.spatial.transform import Rotation
-
-    vectors = np.linalg.eigh(inertia)[1]
-    vectors[:, 0] *= np.sign(np.linalg.det(vectors))  # right-handed
-    every = vectors @ np.rint(Rotation.create_group('O').as_matrix())
-    axes = every[np.trace(every, axis1=1, axis2=2).argmax()]  # 1 + 2 cos of the angle
-    return np.diag(axes.T @ inertia @ axes), axes
 
 
 def _numbers(values: Sequence[float] | Array) -> str:

@@ -79,7 +79,6 @@ def design_page(
         motions=list(motions),
         joints=robot.joints,
         curves=joint_curves(design, robot),
-        usage={quantity: getattr(design.usage, quantity) for quantity in QUANTITIES},
         description=configuration.robot.urdf,
         hash=hashlib.sha256(robot.urdf.encode()).hexdigest(),
         written=datetime.now(timezone.utc).isoformat(timespec='seconds'),

@@ -182,7 +182,6 @@ def rollouts_page(found: 'Rollouts', name: str, subtitle: str, summary: str) -> 
         joints=names,
         sizes={k: rms(error) for k, error in found.errors.items()},
         draws=found.band if len(found.draws) else None,
-        horizons={k: found.horizon(error) for k, error in found.errors.items()},
         plots=Plots(found.robot.units),
         errors=plot,
     )

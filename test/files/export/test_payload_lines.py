@@ -12,7 +12,7 @@ import yaml
 from robotid_ros.core.findings import finding
 from robotid_ros.core.parameters.carried_body import frame_change
 from robotid_ros.core.payload.payload import Payload
-from robotid_ros.files.export.payload import determined, maker_lines, principal_axes, write_payload
+from robotid_ros.files.export.payload import determined, maker_lines, write_payload
 
 MASS, CENTRE = 2.5, np.array([0.03, -0.02, 0.08])
 # Lines are written to seven digits.
@@ -115,17 +115,6 @@ def test_what_the_motion_does_not_tell_is_in_no_line():
     assert len(numbers(lines['universal_robots'])) == 4
     assert len(numbers(lines['kinova'])) == 4
     assert set(maker_lines(determined(payload(undetermined=(9,)))).values()) == {None}
-
-
-@pytest.mark.parametrize('seed', range(5))
-def test_principal_axes_turn_least(seed):
-    rng = np.random.default_rng(seed)
-    turn = Rotation.from_rotvec(rng.normal(size=3)).as_matrix()
-    inertia = turn @ np.diag([0.01, 0.02, 0.025]) @ turn.T
-    moments, axes = principal_axes(inertia)
-    np.testing.assert_allclose(axes @ np.diag(moments) @ axes.T, inertia, atol=1e-12)
-    assert np.linalg.det(axes) == pytest.approx(1.0)
-    np.testing.assert_allclose(principal_axes(np.diag([3.0, 1.0, 2.0]))[1], np.eye(3), atol=1e-12)
 
 
 def test_the_file_says_what_is_not_known(tmp_path):
