@@ -119,7 +119,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command, and return its exit code: `EXAMPLES` says what each means."""
     for name in ('stdout', 'stderr'):
         stream = getattr(sys, name)
-        if isinstance(stream, io.TextIOWrapper):
+        if stream is None:  # closed
+            setattr(sys, name, open(os.devnull, 'w', encoding='utf-8'))
+        elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors='backslashreplace')  # no σ and N·m; names that are not UTF-8
     words = sys.argv[1:] if argv is None else argv
     completes = '_ARGCOMPLETE' in os.environ

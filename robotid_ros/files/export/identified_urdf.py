@@ -157,7 +157,7 @@ def _put_dynamics(
     for name, symbol, value in pairs:
         if value or name in known:
             written[name] = _exact(value)
-        if plain.exact and values.get(symbol) == value:
+        if plain and plain.exact and values.get(symbol) == value:
             held.add(symbol)
     # Parsers of URDF refuse a <dynamics> with neither damping nor friction.
     if 'Ia' in values and {*written, *known} & {'damping', 'friction'}:
