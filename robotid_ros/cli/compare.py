@@ -17,9 +17,6 @@ from ..exceptions import ConfigurationError
 from . import shared_options as shared
 from .terminal import format_number, print_table
 
-# Letters of the names of results in the tables, the last ones.
-NAME_WIDTH = 12
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
@@ -57,12 +54,11 @@ def run(args: argparse.Namespace) -> shared.Outcome:
             '--method both'
         )
     first, *others = results
-    short = {name: name.removesuffix('_identified')[-NAME_WIDTH:] for name in results}
 
     def show() -> None:
         for name in others:
             both = results[first].base, results[name].base
-            print_differences((short[first], short[name]), *both, every=args.all)
+            print_differences((first, name), *both, every=args.all)
         rows = []
         for name, each in results.items():
             fits = (total_residual(part) for part in (each.identification, each.validation))

@@ -17,7 +17,6 @@ import dataclasses
 from pathlib import Path
 import shlex
 import sys
-import time
 
 from . import terminal
 from .shared_options import add_output_option, EXIT_UNUSABLE, LOG, option, Outcome
@@ -62,12 +61,10 @@ def run(args: argparse.Namespace) -> Outcome:
     models, settings = load_models(args.config)
     if args.workers is not None:
         settings = dataclasses.replace(settings, workers=max(0, args.workers))
-    began = time.monotonic()
 
     def show(done: int, total: int, failed: int) -> None:
-        seconds = max(time.monotonic() - began, 1e-9)
-        text = f'{done} of {total} bags, {done / seconds:.2g}/s'
-        progress.share(done / max(total, 1), text + f', {failed} failed' * bool(failed))
+        text = f'{done} of {total} bags' + f', {failed} failed' * bool(failed)
+        progress.share(done / max(total, 1), text)
 
     work = Run(Store.open(args.output, create=True), models, show)
     with Engine(settings, args.scheduler) as engine:

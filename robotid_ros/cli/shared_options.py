@@ -8,7 +8,7 @@ import math
 from pathlib import Path
 from typing import Any, cast, TYPE_CHECKING
 
-from ..exceptions import ConfigurationError, FileError, MissingPackageError, RecordingError
+from ..exceptions import ConfigurationError, FileError, RecordingError
 
 if TYPE_CHECKING:
     from ..core.signals.recording import Recording
@@ -145,12 +145,10 @@ def page_written(
     kind: str, path: str | Path, *subject: Any, force: bool, label: str = 'written'
 ) -> dict[str, str]:
     """Write a page: its path under a label; or why not, where what draws it is not installed."""
-    from ..files.report.page import save_page
+    from ..files.report.page import save_page_if_possible
 
-    try:
-        return {label: str(save_page(kind, path, *subject, overwrite=force))}
-    except MissingPackageError as error:
-        return {'warning': str(error)}
+    reason = save_page_if_possible(kind, path, *subject, overwrite=force)
+    return {'warning': reason} if reason else {label: str(path)}
 
 
 def expect_new(paths: Iterable[Path], force: bool) -> None:

@@ -27,7 +27,7 @@ from .export.identified_model import model_settings
 from .export.identified_urdf import identified_urdf
 from .identification_input import AnyRecording, Input
 from .provenance import hash_of_recording, versions
-from .report.page import write_report_if_possible
+from .report.page import save_page_if_possible
 from .results import (
     BASE,
     CheckedParameters,
@@ -244,7 +244,8 @@ def save(
     )
     write_text(Path(folder) / URDF, description)
     write_results(results, folder)
-    if reason := write_report_if_possible(results, Path(folder) / REPORT):
+    report, place = Path(folder) / REPORT, Path(folder).absolute()
+    if reason := save_page_if_possible('identification', report, results, place):
         missing = finding('no_report', reason=reason)
         results = dataclasses.replace(results, findings=(*results.findings, missing))
     return results

@@ -133,11 +133,11 @@ def joint_curves(design: Design, robot: Robot) -> dict[str, Plot]:
         'min_border_left': LEFT,
     }
     times = {name: np.linspace(0.0, motion.period, POINTS) for name, motion in motions.items()}
-    sampled = {
-        name: dict(zip(QUANTITIES, sample_motion(motion, times[name], robot), strict=True))
-        for name, motion in motions.items()
-    }
-    plots = {}
+    sampled, plots = {}, {}
+    for which, motion in motions.items():
+        found = motion.sample(times[which])
+        values = *found, motion.jerk(times[which]), inverse_dynamics(robot, robot.prior, *found)
+        sampled[which] = dict(zip(QUANTITIES, values, strict=True))
     for name, unit in zip(QUANTITIES, UNITS, strict=True):
         last = name == QUANTITIES[-1]
         height = HEIGHT + 38 * last
@@ -145,10 +145,10 @@ def joint_curves(design: Design, robot: Robot) -> dict[str, Plot]:
         plot.below[0].visible = last
         plot.left[0].ticker.desired_num_ticks = 4
         lines = []
-        for motion, time in times.items():
-            source = of_joints([{'y': own} for own in sampled[motion][name].T], x=time)
-            line = plot.draw('Line', source, COLORS[motion], '', line_width=1.6)
-            line.name, line.visible = motion, motion == 'excitation'
+        for which, time in times.items():
+            source = of_joints([{'y': own} for own in sampled[which][name].T], x=time)
+            line = plot.draw('Line', source, COLORS[which], '', line_width=1.6)
+            line.name, line.visible = which, which == 'excitation'
             lines.append(line)
         high = np.asarray(design.limits['upper' if name == 'position' else name])
         low = np.asarray(design.limits['lower']) if name == 'position' else -high
@@ -160,12 +160,6 @@ def joint_curves(design: Design, robot: Robot) -> dict[str, Plot]:
         plot.show_values([('t', '@x{0.000} s'), (name, '@y')], *lines)
         plots[name] = plot
     return plots
-
-
-def sample_motion(motion: Trajectory, time: np.ndarray, robot: Robot) -> tuple[np.ndarray, ...]:
-    """Return the `QUANTITIES` of a motion at times (N,), (N, n) each."""
-    found = motion.sample(time)
-    return *found, motion.jerk(time), inverse_dynamics(robot, robot.prior, *found)
 
 
 def moving_arm(

@@ -19,8 +19,7 @@ NUMBERS, FEWEST_ROWS, MOST_ROWS, ROWS = 160_000, 400, 8000, 1200
 LEFT = 66  # of efforts [px], so that the axes of time stand below each other
 # Points of the friction curve and its bins at most.
 POINTS, BINS = 900, 40
-# What dots of a cloud look like, and the columns of a band.
-DOTS: dict[str, Any] = {'size': 3, 'fill_alpha': 0.55, 'line_color': None}
+# Columns of a band.
 BAND = {'x': 'x', 'y1': 'low', 'y2': 'high'}
 # Of an iteration, what shows whether it converges.
 CONVERGENCE_MEASURES = ('torque_error', 'parameter_change', 'position_error')
@@ -205,8 +204,9 @@ def friction_curve(
             y = own.viscous * x + own.coulomb * sign + own.offset
         lines.append({'x': x, 'y': y})
     plot.draw('VArea', of_joints(bands), MEASURED, 'measured ± σ', BAND, fill_alpha=0.2)
-    plot.draw('Scatter', of_joints(dots), MEASURED, 'measured ± σ', **DOTS)
-    plot.draw('Scatter', of_joints(models), PREDICTED, 'model', size=3, line_color=None)
+    for points, color, text in ((dots, MEASURED, 'measured ± σ'), (models, PREDICTED, 'model')):
+        look = {'size': 3, 'fill_alpha': 0.55, 'line_color': None}
+        plot.draw('Scatter', of_joints(points), color, text, **look)
     if any(line['x'].size for line in lines):
         plot.draw('Line', of_joints(lines), NEUTRAL, 'plain equivalent', line_dash=DASHED)
     return plot

@@ -15,7 +15,6 @@ from ...core.findings import formatted, seen_and_remedy
 from ...core.verdict import FAIR, GOOD, THRESHOLDS
 from ...exceptions import FileError, MissingPackageError
 from ..atomic import write_text
-from ..results import Results
 from ..text_template import text_templates
 from ..yaml import dump_yaml
 
@@ -42,10 +41,12 @@ def save_page(kind: str, path: str | Path, *subject: Any, overwrite: bool = True
     return write_text(path, getattr(module, f'{kind}_page')(*subject), overwrite=overwrite)
 
 
-def write_report_if_possible(results: Results, path: str | Path) -> str:
-    """Write the report where Bokeh is installed; return why there is none, and the remedy."""
+def save_page_if_possible(
+    kind: str, path: str | Path, *subject: Any, overwrite: bool = True
+) -> str:
+    """Write a page where Bokeh is installed; return why there is none, and the remedy."""
     try:
-        save_page('identification', path, results, Path(path).absolute().parent)
+        save_page(kind, path, *subject, overwrite=overwrite)
     except MissingPackageError as error:
         return str(error)
     return ''

@@ -26,7 +26,7 @@ from ...exceptions import ControllerError, RobotIdError
 from ...files.collect_results import add_true_values
 from ...files.configuration import load, read_urdf
 from ...files.export.payload import RELAY
-from ...files.report.page import write_report_if_possible
+from ...files.report.page import save_page_if_possible
 from ...files.results import chosen_settings, read_results, REPORT, Results, write_results
 from ...node_settings import UNCHECKED
 from ..common.controller import reference_positions, subscribe_states, TrajectoryClient
@@ -289,7 +289,8 @@ class Demo(contextlib.ExitStack):
                 self.unverified = str(error)
         results = read_results(self.folder)
         if self.unverified or not self._verifications:  # which write the report again
-            write_report_if_possible(results, self.folder / REPORT)
+            report = self.folder / REPORT
+            save_page_if_possible('identification', report, results, self.folder.absolute())
         return results
 
     def _add_true_parameters(self, messages: Sequence[DiagnosticArray]) -> None:

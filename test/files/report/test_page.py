@@ -18,7 +18,7 @@ from robotid_ros.core.findings import render, Severity
 from robotid_ros.core.parameters.plain_friction import PlainFriction
 from robotid_ros.exceptions import FileError, MissingPackageError
 from robotid_ros.files.report.drawing import efforts, friction_curve, phases, source_of
-from robotid_ros.files.report.page import save_page, write_report_if_possible
+from robotid_ros.files.report.page import save_page, save_page_if_possible
 from robotid_ros.files.report.pages import first_screen, identification_page
 from robotid_ros.files.report.plots import Plot
 from robotid_ros.files.results import (
@@ -189,7 +189,9 @@ def test_without_the_plotting_library_there_is_a_sentence(tmp_path, results, mon
     monkeypatch.setitem(sys.modules, 'bokeh', None)
     with pytest.raises(MissingPackageError, match='pip install bokeh'):
         save_page('identification', tmp_path / 'r.html', results)
-    assert 'pip install bokeh' in write_report_if_possible(results, tmp_path / 'r.html')
+    assert 'pip install bokeh' in save_page_if_possible(
+        'identification', tmp_path / 'r.html', results
+    )
     assert not list(tmp_path.iterdir())
 
 
