@@ -34,6 +34,7 @@ def save_page(kind: str, path: str | Path, *subject: Any, overwrite: bool = True
     MissingPackageError: Bokeh is not installed; FileError: the page cannot be written;
     TrajectoryError: the design is for other joints.
     """
+    plotting_library()
     if Path(path).suffix != '.html':  # it may replace a page, and nothing else
         raise FileError(f"'{path}' will be a page: let its name end in .html")
     # What a design needs, other pages need not import.
