@@ -204,9 +204,9 @@ def friction_curve(
             y = own.viscous * x + own.coulomb * sign + own.offset
         lines.append({'x': x, 'y': y})
     plot.draw('VArea', of_joints(bands), MEASURED, 'measured ± σ', BAND, fill_alpha=0.2)
-    for points, color, text in ((dots, MEASURED, 'measured ± σ'), (models, PREDICTED, 'model')):
-        look = {'size': 3, 'fill_alpha': 0.55, 'line_color': None}
-        plot.draw('Scatter', of_joints(points), color, text, **look)
+    look: dict[str, Any] = {'size': 3, 'fill_alpha': 0.55, 'line_color': None}
+    plot.draw('Scatter', of_joints(dots), MEASURED, 'measured ± σ', **look)
+    plot.draw('Scatter', of_joints(models), PREDICTED, 'model', **look)
     if any(line['x'].size for line in lines):
         plot.draw('Line', of_joints(lines), NEUTRAL, 'plain equivalent', line_dash=DASHED)
     return plot
