@@ -41,6 +41,7 @@ Each command has its own help and examples: 'robotid identify --help'.
 Completion of commands and options needs the package argcomplete:
   eval "$(register-python-argcomplete robotid)"
 """
+
 # Options of every verb.
 OF_ALL = {
     '--json': 'print the result as JSON only',

@@ -100,11 +100,6 @@ def _side_by_side(time: np.ndarray) -> tuple[np.ndarray, int]:
     return time - time[0] - np.cumsum(shift), len(found) + 1
 
 
-def single(values: np.ndarray) -> np.ndarray:
-    """Return what is drawn, in as few digits as a screen shows."""
-    return np.ascontiguousarray(values, dtype=np.float32)
-
-
 def source_of(columns: Mapping[str, Any], **more: Any) -> Model:
     """Return columns by name as a source of data."""
     return Model('ColumnDataSource', data=columns, **more)
@@ -128,7 +123,8 @@ def of_joints(columns: Sequence[Mapping[str, np.ndarray]], **shared: np.ndarray)
     for joint, row in enumerate(columns):
         for name, values in row.items():
             gap = np.full(length - len(values), np.nan)
-            every[f'{name}{joint}'] = single(np.concatenate([values, gap]))
+            # In as few digits as a screen shows.
+            every[f'{name}{joint}'] = np.concatenate([values, gap]).astype(np.float32)
     # The page fills the empty columns from those of the source that stands in the tags.
     names = (*shared, *columns[0])
     return source_of(dict.fromkeys(names, ()), tags=[source_of(every)])
