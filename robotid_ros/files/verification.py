@@ -5,13 +5,16 @@ import dataclasses
 from dataclasses import dataclass, field
 import math
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ..core.verification.gains import GAIN_MARGIN, GainProposal, JointGains, NAMES, PHASE_MARGIN
 from ..core.verification.tracking import JointStatics, Tracking
 from ..exceptions import FileError
 from .atomic import read_text, write_text
 from .bounded import damage_errors, read_series, write_series
 from .yaml import dump_yaml, from_plain, parse_yaml, to_plain
+
+if TYPE_CHECKING:
+    from ..core.verification.gains import GainProposal, JointGains  # with Pinocchio
 
 # Runs of which the tracking errors are kept.
 PRESENT, FEED_FORWARD, NEW_GAINS = 'present', 'feed_forward', 'new_gains'
@@ -118,8 +121,10 @@ def write_gains(
     return write_text(path, f'# {comment}\n{text}')
 
 
-def gain_parameters(gains: Mapping[str, JointGains]) -> dict[str, float]:
+def gain_parameters(gains: Mapping[str, 'JointGains']) -> dict[str, float]:
     """Name the gains as the controller's parameters do."""
+    from ..core.verification.gains import NAMES
+
     return {
         f'gains.{joint}.{name}': getattr(values, name)
         for joint, values in gains.items()
@@ -137,8 +142,10 @@ REASONS = {
 }
 
 
-def proposal_sentence(proposal: GainProposal) -> str:
+def proposal_sentence(proposal: 'GainProposal') -> str:
     """Say what a simulation makes of a proposal, and of the margins at the worst posture."""
+    from ..core.verification.gains import GAIN_MARGIN, PHASE_MARGIN
+
     low, high = (f'{end(proposal.ratio, default=math.nan):.2f}' for end in (min, max))
     error = f'{low} to {high} times the tracking error in a simulation'
     if proposal.why == 'springs' and not proposal.better:
