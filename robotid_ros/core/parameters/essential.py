@@ -58,9 +58,7 @@ def restrict(start: Estimate, kept: list[int], system: System) -> Estimate:
     )  # fmt: skip
 
 
-def backward_elimination(
-    start: Estimate, bound: float, significance: float = SIGNIFICANT
-) -> tuple[list[int], list[Step]]:
+def backward_elimination(start: Estimate, bound: float) -> tuple[list[int], list[Step]]:
     """
     Choose essential parameters from an estimate alone.
 
@@ -85,7 +83,7 @@ def backward_elimination(
             continue
         more, steps = growth + value[place] ** 2 / own, len(path) + 1
         p_value = float(fdtrc(steps, freedom, more * independent / (total * steps)))
-        if p_value < significance:
+        if p_value < SIGNIFICANT:
             held.add(kept[place])
             continue
         ended = float(np.sqrt(1.0 + more / rows))
