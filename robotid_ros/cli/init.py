@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> Outcome:
     from ..core.model.assumed_inertials import lacks_inertials
     from ..core.model.urdf_parsing import check_tree, parse_urdf
     from ..core.setup.joint_choice import choose_arm, JointTree, left_out_sentences
-    from ..core.setup.robot_setup import choose_period, KnownFacts, set_up_robot
+    from ..core.setup.robot_setup import KnownFacts, set_up_robot
     from ..files.atomic import write_text
     from ..files.configuration import Configuration, load, mesh_folders
     from ..files.configuration_text import configuration_text, urdf_setting
@@ -128,8 +128,6 @@ def run(args: argparse.Namespace) -> Outcome:
         description = repaired
     meshes = folders or mesh_folders(source.absolute())
     setup = set_up_robot(description, args.joints, tip, mesh_folders=meshes, facts=known)
-    progress.step('choosing the period of the motion')
-    setup = choose_period(setup, progress.share)
     if copied:
         write_text(source, description, overwrite=args.force)
     text = configuration_text(setup, urdf_setting(source, output), folders)

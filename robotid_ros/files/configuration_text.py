@@ -79,7 +79,6 @@ def configuration_text(setup: RobotSetup, urdf: str, mesh_folders: Iterable[str]
         'digits': DIGITS,
         'inertial_error': INERTIAL_ERROR,
         'mesh_folders': list(mesh_folders),
-        'tried': ', '.join(f'{c:.3g} at {period:g} s' for period, c in setup.conditions.items()),
         'unlimited': ', '.join(itertools.compress(setup.robot.joints, free)),
         'unchecked': ' '.join(map(render, setup.unchecked.values())),
         'gains': {

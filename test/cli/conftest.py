@@ -21,13 +21,8 @@ RATE = 200.0
 
 
 @pytest.fixture
-def run(capsys, monkeypatch):
-    """
-    Run the command line; gives exit code, output and errors.
-
-    A new configuration's period comes from searches of two iterations: see test_robot_setup.py.
-    """
-    monkeypatch.setattr('robotid_ros.core.setup.robot_setup.TRIAL_ITERATIONS', 2)
+def run(capsys):
+    """Run the command line; gives exit code, output and errors."""
 
     def run(*arguments):
         capsys.readouterr()

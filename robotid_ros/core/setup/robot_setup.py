@@ -1,19 +1,16 @@
 """All that a session needs and a description lacks: where a robot may go, limits, drives."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 import dataclasses
-import math
 from typing import NamedTuple
 
 import numpy as np
 
-from ...exceptions import CollisionError, ConfigurationError, LimitError, TrajectoryError
+from ...exceptions import ConfigurationError, TrajectoryError
 from ..arrays import Array
 from ..excitation.collision_scene import CollisionScene, link_name
-from ..excitation.design import design
 from ..excitation.limits import apply_margins, motion_limits
-from ..excitation.settings import ExcitationSettings, Margins, ValidationSettings, Workspace
+from ..excitation.settings import ExcitationSettings, Margins, Workspace
 from ..findings import Finding, finding
 from ..model import build_robot, inverse_dynamics, mass_matrix, Robot, RobotSettings
 from ..model.friction import PLAIN_SYMBOLS
@@ -215,11 +212,6 @@ OFFSET, NOISE = 0.1, 0.03  # over dry friction: constant torque, and σ of the e
 RESERVE = 0.1  # share of the effort limit that stays free beyond what is known to be needed
 # Search for a motion [s]: enough for the condition number of most arms, short for a first session.
 DESIGN_TIME = 60.0
-# Periods that are tried [s], each by so many iterations of one start: a short search tells short,
-# middle and long ones apart; others between them were within 20 % on six arms.
-PERIODS, TRIAL_ITERATIONS = (4.0, 8.0, 14.0), 30
-# Longest motion [s]. It ends sooner when enough is known; after 12 s, 5 % were left at a wrist.
-LONGEST_MOTION = 30.0
 # Distance from the reference that stops a session [rad, m].
 TRACKING_ERROR, TRACKING_ERROR_PRISMATIC = 0.1, 0.02
 MAX_EFFORT_MARGIN = 0.5  # a margin beyond this leaves no motion worth the name
@@ -359,8 +351,6 @@ class RobotSetup:
     # On what is not checked before the robot moves, by the names of `accept_unchecked`.
     unchecked: dict[str, Finding]
     notes: tuple[Finding, ...]  # what a user should look at
-    # Condition numbers of short searches by the period that was tried [s].
-    conditions: dict[float, float] = dataclasses.field(default_factory=dict)
 
 
 def set_up_robot(
@@ -405,27 +395,3 @@ def set_up_robot(
     return RobotSetup(
         robot, arm, stand, limits, rules, excitation, error, drives, facts, unchecked, notes
     )
-
-
-def choose_period(setup: RobotSetup, progress: Callable[[float], object] = float) -> RobotSetup:
-    """
-    Choose the period of the excitation by a short search for a motion with each of `PERIODS`.
-
-    A short one leaves no room to speed up, a long one no speed. `progress` takes the share done.
-    """
-    robot = dataclasses.replace(setup.robot, limits=setup.limits)
-    # By count and not by time: the same result on any machine.
-    trial = dataclasses.replace(
-        setup.excitation, starts=1, iterations=TRIAL_ITERATIONS, time_limit=math.inf,
-        validation=ValidationSettings(kind='none'),
-    )  # fmt: skip
-    conditions = dict[float, float]()
-    for number, period in enumerate(PERIODS, 1):
-        # No motion of this length: another one may do, and a design says why none does.
-        with contextlib.suppress(TrajectoryError, LimitError, CollisionError):
-            conditions[period] = design(robot, dataclasses.replace(trial, period=period)).value
-        progress(number / len(PERIODS))
-    best = min(conditions, key=conditions.__getitem__, default=setup.excitation.period)
-    periods = max(setup.excitation.periods, math.ceil(LONGEST_MOTION / best))
-    excitation = dataclasses.replace(setup.excitation, period=best, periods=periods)
-    return dataclasses.replace(setup, excitation=excitation, conditions=conditions)

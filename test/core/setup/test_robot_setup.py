@@ -12,7 +12,6 @@ from robotid_ros.core.findings import render, select
 from robotid_ros.core.model.dynamics import inverse_dynamics, mass_matrix
 from robotid_ros.core.setup.robot_setup import (
     BANDWIDTH,
-    choose_period,
     complete_limits,
     drives_for_gains,
     EFFORT_RESERVE,
@@ -126,24 +125,6 @@ def test_revolute_joints_without_position_limits_have_to_be_accepted():
     rows = [(name, 'continuous' if name == 'arm_2' else kind, *ends) for name, kind, *ends in ARM]
     found = set_up_robot(description(rows, inside)).unchecked['position_limits']
     assert found.joints == ('arm_1',) and 'robot.lower and robot.upper' in render(found)
-
-
-@pytest.mark.parametrize(
-    ('limit', 'period'),
-    [
-        ('lower="-2" upper="2" velocity="0.5"', 14.0),  # slow: a range takes long
-        ('lower="-0.2" upper="0.2" velocity="8"', 4.0),  # narrow: only speed moves much
-    ],
-)
-def test_the_period_is_that_of_the_best_short_search(limit, period):
-    limits = dict.fromkeys(('arm_1', 'arm_2'), f'<limit {limit} effort="60"/>')
-    setup = set_up_robot(description(chain('arm', 'base', 2), limits))
-    done = []
-    chosen = choose_period(setup, done.append)
-    assert done == pytest.approx([1 / 3, 2 / 3, 1.0])
-    assert choose_period(setup).conditions == chosen.conditions  # it ends by count, not by time
-    assert chosen.excitation.period == min(chosen.conditions, key=chosen.conditions.get) == period
-    assert chosen.excitation.periods * period >= 30.0  # s, if so much is needed
 
 
 def test_joints_that_follow_those_of_the_arm_stand_still_and_are_named():

@@ -266,11 +266,7 @@ def test_a_wrong_name_is_told_with_the_right_one(robot, monkeypatch, capsys):
     assert told[0]['severity'] == 'error'
 
 
-TRIAL = 'robotid_ros.core.setup.robot_setup.TRIAL_ITERATIONS'  # which other tests look at
-
-
 def test_a_configuration_is_written_for_the_robot_that_is_up(robot, monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(TRIAL, 2)
     monkeypatch.setenv('ROS_DOMAIN_ID', str(robot.domain))
     monkeypatch.chdir(tmp_path)
     assert main(['init', '--namespace', '/arm1']) == 0, capsys.readouterr().err
@@ -291,7 +287,6 @@ def test_a_robot_whose_links_have_no_inertials_is_set_up_by_its_mass(
     monkeypatch, tmp_path, capsys
 ):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(TRIAL, 2)
     bare = re.sub('<inertial>.*?</inertial>', '', three_joint_robot.URDF, flags=re.DOTALL)
     with three_joint_robot.running(bare, mass=20.0) as (_, client):
         monkeypatch.setenv('ROS_DOMAIN_ID', str(client.context.get_domain_id()))
