@@ -63,8 +63,8 @@ class Search:
         self._begin, self._end = time.monotonic(), end
         self._phase, self._iterations = 'starting', 0
 
-    def run(self) -> None:
-        """Search as the settings say; one feasible point is found anyhow."""
+    def run(self) -> tuple[Trajectory, Usage]:
+        """Search as the settings say; return the best motion, and how it uses the limits."""
         settings = self.problem.settings
         seeds = np.random.SeedSequence(settings.seed).spawn(settings.starts)
         try:
@@ -94,6 +94,7 @@ class Search:
                 self.keep_if_best(self._latest)
             if self.best is None:
                 self.keep_if_best(self.problem.random_point(np.random.default_rng(seeds[0])))
+        return self._best_trajectory()
 
     def _descend(self, x: Array) -> Array:
         """Minimise by L-BFGS for a stage; return where it ends."""
@@ -137,8 +138,7 @@ class Search:
         self.evaluations += 1
         return self.problem.evaluate(x)
 
-    def best_trajectory(self) -> tuple[Trajectory, Usage]:
-        """Return the best motion that was found, and how it uses the limits."""
+    def _best_trajectory(self) -> tuple[Trajectory, Usage]:
         problem, scene, margins = self.problem, self.problem.scene, self.problem.settings.margins
         if self.best is None or not np.isfinite(self.objective):
             raise TrajectoryError(
@@ -270,8 +270,7 @@ def design(
         within = replace(problem.robot, limits=problem.design_limits)
         check_trajectory(within, rest, settings, scene=scene)
     search = Search(problem, progress, begin + SEARCH_SHARE[kind] * settings.time_limit)
-    search.run()
-    result = _result(search, *search.best_trajectory())
+    result = _result(search, *search.run())
     if kind != 'none':
         end = begin + VALIDATION_SHARE * settings.time_limit
         result = _validated(result, problem, progress, end)
@@ -296,9 +295,7 @@ def next_motion(
     settings = replace(settings, **same, periods=1, start=tuple(present.start), starts=1)
     problem = NextProblem(robot, settings, CollisionScene(robot, settings.workspace), known)
     given = [problem.pack(present.start, k * present.coefficients) for k in (1.0, SLOW)]
-    search = Search(problem, None, end, given)
-    search.run()
-    found, _ = search.best_trajectory()
+    found, _ = Search(problem, None, end, given).run()
     again, after = map(
         problem.objective, (given[0], problem.pack(found.start, found.coefficients))
     )
@@ -368,8 +365,7 @@ def _validated(
     )
     try:
         search = Search(Problem(problem.robot, other, problem.scene), progress, end)
-        search.run()
-        trajectory = search.best_trajectory()[0]
+        trajectory, _ = search.run()
     except (TrajectoryError, LimitError, CollisionError) as error:
         found = finding('nothing_validates', reason=str(error))
         return replace(result, shortcomings=(*result.shortcomings, found))

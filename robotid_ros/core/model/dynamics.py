@@ -157,22 +157,23 @@ def _fill_inertial(
     own, values = place[bodies], None if chi is None else np.asarray(chi)[bodies]
     if not (own >= 0).any():
         return
-    # How fast each joint moves with those that drive it.
-    drivers = [[(j, ratio) for j, ratio in enumerate(row) if ratio] for row in jacobian.tolist()]
+    links = out
     if robot.followers:
         q, dq, ddq = robot.link_positions(q), dq @ jacobian.T, ddq @ jacobian.T
+        links = np.zeros((len(jacobian), *out.shape[1:]))
     q, dq, ddq = (x[:, order] for x in (q, dq, ddq))
     for part in inertial_columns(robot.model, q, dq, ddq, own >= 0, values):
         columns = own[part.link][own[part.link] >= 0]
-        rows = out[:, columns[0] : columns[-1] + 1, part.samples]
+        rows = links[:, columns[0] : columns[-1] + 1, part.samples]
         torques = np.empty(rows[0].shape)
         for k, joint in enumerate(order[part.chain]):
-            if chi is None and not robot.followers:
+            if chi is None:
                 part.fill(k, rows[joint])
-                continue
-            part.fill(k, torques)
-            for driver, ratio in drivers[joint]:  # W = Gᵀ W(G q)
-                rows[driver] += ratio * torques
+            else:
+                part.fill(k, torques)
+                rows[joint] += torques
+    if robot.followers:
+        out[:] = np.tensordot(jacobian.T, links, axes=1)  # W = Gᵀ W(G q)
 
 
 def _link_torques(robot: Robot, chi: Array, q: Array, dq: Array, ddq: Array) -> Array:
