@@ -65,12 +65,8 @@ def motion_limits(robot: Robot, settings: ExcitationSettings) -> Limits:
             f'{robot.joints[j]} has a lower limit {lower[j]:g} that is not below its upper limit '
             f'{upper[j]:g}: correct robot.lower and robot.upper'
         )
-
-    def completed(limit: Array, usual: Array) -> Array:
-        return np.where(np.isfinite(limit) & (limit > 0.0), limit, usual)
-
-    acceleration = completed(limits.acceleration, limits.velocity / settings.acceleration_time)
-    jerk = completed(limits.jerk, acceleration / settings.jerk_time)
+    acceleration, _ = limits.filled('acceleration', limits.velocity / settings.acceleration_time)
+    jerk, _ = limits.filled('jerk', acceleration / settings.jerk_time)
     return replace(limits, lower=lower, upper=upper, acceleration=acceleration, jerk=jerk)
 
 

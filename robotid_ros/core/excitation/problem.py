@@ -28,6 +28,7 @@ class Criterion(NamedTuple):
     name: str
     objective: Callable[..., tuple[float, Array]]
     report: Callable[[float], float]
+    smoothable: bool = False
 
 
 def condition(s: Array, sharpness: float = math.inf) -> tuple[float, Array]:
@@ -110,15 +111,14 @@ def smallest(s: Array) -> tuple[float, Array]:
 CRITERIA: dict[str, Criterion] = {
     each.name: each
     for each in (
-        Criterion('condition', condition, math.exp),
-        Criterion('normalised_condition', normalised_condition, math.exp),
+        Criterion('condition', condition, math.exp, smoothable=True),
+        Criterion('normalised_condition', normalised_condition, math.exp, smoothable=True),
         Criterion('frobenius', frobenius, math.exp),
         Criterion('d_optimal', d_optimal, float),
         Criterion('smallest', smallest, float),
     )
 }
 
-SMOOTHABLE = ('condition', 'normalised_condition')
 
 # Samples of a period that the criterion sees: so many a harmonic, so many at least, and so many
 # times more where friction has a shape of its own about standstill, which few samples would miss.
@@ -266,9 +266,9 @@ class Problem:
         """Return the objective of W (N, n, columns) and its gradient in S = WᵀW/N + RᵀR."""
         rows = self.rows(w)
         s = rows.T @ rows
-        smoothing = {'sharpness': sharpness} if self.criterion.name in SMOOTHABLE else {}
+        smoothing = (sharpness,) if self.criterion.smoothable else ()
         try:
-            return self.criterion.objective(s, **smoothing)
+            return self.criterion.objective(s, *smoothing)
         except np.linalg.LinAlgError:
             return np.inf, np.zeros_like(s)
 

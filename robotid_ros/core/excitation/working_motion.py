@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ..arrays import Array, Mask
+from ..arrays import Array
 from ..model.robot import BaseParameters, Robot
 from .trajectory import PEAK_ACCELERATION, PEAK_SPEED
 
@@ -32,19 +32,14 @@ def working_motion(
     speed. Returns q, dq, ddq (N, n), and which of 'position', 'velocity' and 'acceleration' the
     description does not limit.
     """
-    n, limits = robot.rigid.n, robot.limits
-    lower, upper = np.asarray(limits.lower)[:n], np.asarray(limits.upper)[:n]
+    n, limits = robot.rigid.n, robot.rigid.limits
+    lower, upper = np.asarray(limits.lower), np.asarray(limits.upper)
     free = ~(np.isfinite(lower) & np.isfinite(upper) & (upper > lower))
     lower, upper = np.where(free, (lowest[:n], highest[:n]), (lower, upper))
     middle, half = 0.5 * (lower + upper), 0.5 * (upper - lower)
     half = np.where(robot.prismatic[:n], half, np.minimum(half, HALF_TURN))
-
-    def filled(limit: Array, usual: Array) -> tuple[Array, Mask]:
-        lacking = ~(np.isfinite(limit[:n]) & (limit[:n] > 0.0))
-        return np.where(lacking, usual, limit[:n]), lacking
-
-    velocity, slow = filled(np.asarray(limits.velocity), np.maximum(fastest[:n], 1e-9))
-    acceleration, soft = filled(np.asarray(limits.acceleration), velocity / ACCELERATION_TIME)
+    velocity, slow = limits.filled('velocity', np.maximum(fastest[:n], 1e-9))
+    acceleration, soft = limits.filled('acceleration', velocity / ACCELERATION_TIME)
     rng = np.random.default_rng(SEED)
     start, end = (middle + half * rng.uniform(-1.0, 1.0, (MOVES, n)) for _ in range(2))
     way, peak = end - start, rng.uniform(*PEAK, MOVES)

@@ -194,15 +194,9 @@ FRICTION_TERMS: Mapping[str, TermKind] = {
     # A spring or counterbalance, Kq q; `offset` holds where it rests. Springs pull back: one that
     # pushes away would be gravity or geometry that the model has wrong.
     'spring': term('Kq', STIFFNESS, lambda q, _: (q,), of_position=True, spring=True),
-    'low_speed': _shrunk(
-        'Dsa Dsb Dsc', columns=low_speed_columns, constants=_OF_SPEED
-    ),
-    'rounded_sign': _shrunk(
-        'Dra Drb Drc', columns=rounded_sign_columns, constants=_OF_SPEED
-    ),
-    'direction': _shrunk(
-        'Dva', columns=direction_column, constants=_OF_SPEED
-    ),
+    'low_speed': _shrunk('Dsa Dsb Dsc', columns=low_speed_columns, constants=_OF_SPEED),
+    'rounded_sign': _shrunk('Dra Drb Drc', columns=rounded_sign_columns, constants=_OF_SPEED),
+    'direction': _shrunk('Dva', columns=direction_column, constants=_OF_SPEED),
     'slip': _shrunk('Dpa Dpb Dpc', columns=lambda dq, _: (0.0 * dq,) * 3, of_path=maxwell_columns),
     # A load or a position is clamped where the fit has seen no more.
     'load': _shrunk(

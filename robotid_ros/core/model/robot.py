@@ -89,6 +89,12 @@ class Limits:
     jerk: Array
     effort: Array
 
+    def filled(self, name: str, usual: Array) -> tuple[Array, Mask]:
+        """Return limits (n,) by their name, the usual ones where there are none, and where."""
+        limit = np.asarray(getattr(self, name))
+        lacking = ~(np.isfinite(limit) & (limit > 0.0))
+        return np.where(lacking, usual, limit), lacking
+
 
 @dataclasses.dataclass(frozen=True)
 class Coupling:

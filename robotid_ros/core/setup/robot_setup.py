@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 import dataclasses
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
 
 from ...exceptions import ConfigurationError, TrajectoryError
-from ..arrays import Array
+from ..arrays import Array, Mask
 from ..excitation.collision_scene import CollisionScene, link_name
 from ..excitation.limits import apply_margins, motion_limits
 from ..excitation.settings import ExcitationSettings, Margins, Workspace
@@ -231,16 +232,13 @@ class CompleteLimits(NamedTuple):
 def complete_limits(robot: Robot, settings: ExcitationSettings) -> CompleteLimits:
     """Fill in what the description does not limit, by what is usual and what a motion needs."""
     limits, rules, alike = robot.limits, {}, robot.prismatic == robot.prismatic[:, None]
-    known = {
-        name: np.isfinite(limit := np.asarray(getattr(limits, name))) & (limit > 0.0)
-        for name in ('velocity', 'acceleration', 'effort')
-    }
-    slowest = np.min(np.where(alike & known['velocity'], limits.velocity, np.inf), axis=1)
+    lacking, none = dict[str, Mask](), np.full(robot.n, np.inf)
+    slowest = np.min(np.where(alike, limits.filled('velocity', none)[0], np.inf), axis=1)
     default = np.where(robot.prismatic, SLOW_PRISMATIC, SLOW)
     slowest = np.where(np.isfinite(slowest), slowest, default)
-    velocity = np.where(known['velocity'], limits.velocity, slowest)
+    velocity, lacking['velocity'] = limits.filled('velocity', slowest)
     full_speed = velocity / settings.acceleration_time
-    acceleration = np.where(known['acceleration'], limits.acceleration, full_speed)
+    acceleration, lacking['acceleration'] = limits.filled('acceleration', full_speed)
     rng = np.random.default_rng(0)
     lower = np.maximum(limits.lower, -settings.amplitude)
     upper = np.minimum(limits.upper, settings.amplitude)
@@ -251,7 +249,7 @@ def complete_limits(robot: Robot, settings: ExcitationSettings) -> CompleteLimit
     inertia = np.diagonal(mass_matrix(robot, chi, q), axis1=1, axis2=2).max(axis=0)
     needed = np.maximum(load, LEAST_EFFORT * (load * alike).max(axis=1))
     reserve = EFFORT_RESERVE * (UNKNOWN_MASSES if robot.assumed_inertials else 1.0)
-    effort = np.where(known['effort'], limits.effort, reserve * needed)
+    effort, lacking['effort'] = limits.filled('effort', reserve * needed)
     texts = {
         'velocity': 'that of the slowest joint of the same kind, else '
         f'{SLOW:g} rad/s or {SLOW_PRISMATIC:g} m/s',
@@ -260,9 +258,8 @@ def complete_limits(robot: Robot, settings: ExcitationSettings) -> CompleteLimit
         f'{100 * LEAST_EFFORT:g} % of the largest of these',
     }
     for name, text in texts.items():
-        without = [j for j, given in zip(robot.joints, known[name], strict=True) if not given]
-        if without:
-            which = f' of {", ".join(without)}' if known[name].any() else ''
+        if without := list(compress(robot.joints, lacking[name])):
+            which = '' if lacking[name].all() else f' of {", ".join(without)}'
             rules[name] = f'The description has no {name} limit{which}: {text}.'
     filled = dataclasses.replace(
         limits, velocity=velocity, acceleration=acceleration, effort=effort
