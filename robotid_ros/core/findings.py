@@ -553,8 +553,6 @@ F704 gains_changed: The gains of {joints} were changed during the recording, at 
   MEANS No method uses them DO For DIDIM, record with constant gains WHY DIDIM simulates the
   controller with its gains.
 # F8: design of a motion
-F801 designed_columns info: The motion is designed for {count} columns: {which} WHY The motion
-  excites the parameters of these columns.
 F802 search_stopped info: The search was stopped before its end: the same seed may give another
   trajectory WHY A longer search excites more.
 F805 never_apart info: Not checked for collisions, because they overlap in every pose: {pairs} WHY

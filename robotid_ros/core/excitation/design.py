@@ -318,12 +318,11 @@ def _result(search: Search, trajectory: Trajectory, usage: Usage) -> Design:
             f'within the limits, no motion of {problem.settings.period:g} s distinguishes the '
             f'{len(singular)} columns: lengthen excitation.period or loosen the limits'
         )
-    which = problem.columns_note
-    notes = [finding('designed_columns', count=len(problem.columns), which=which)]
+    notes, shortcomings = list[Finding](), list[Finding]()
     if isinstance(problem, NextProblem):
         after = problem.criterion.report(problem.criterion.objective(s)[0])
         notes.append(finding('known_before', before=problem.before, after=after))
-    shortcomings, most = list[Finding](), problem.settings.largest_condition
+    most = problem.settings.largest_condition
     if (normalised := numbers['normalised']) > most:
         shortcomings.append(finding('badly_conditioned', condition=normalised, most=most))
     if search.stopped:

@@ -152,8 +152,6 @@ class Problem:
     A search changes the `sharpness` of the criterion and the `weight` of what exceeds limits.
     """
 
-    columns_note = "the first independent in Pinocchio's order, then rotors and friction"
-
     def __init__(self, robot: Robot, settings: ExcitationSettings, scene: CollisionScene) -> None:
         self.sharpness, self.weight = np.inf, 1.0
         self.robot, self.settings, self.scene = robot, settings, scene
@@ -366,8 +364,6 @@ class PayloadProblem(Problem):
         count = int(np.isin(self.columns, own).sum())
         objective = partial(subset_d_optimal, count=count)
         self.criterion = Criterion('d_optimal', objective, float)
-        joint = self.robot.links[self.link]
-        self.columns_note = f'the {count} of a payload at {joint}, then friction'
 
     def _columns(self) -> Indices:
         own = self.robot.body_columns[self.link, np.argsort(PINOCCHIO_ORDER)]
@@ -399,8 +395,6 @@ class NextProblem(Problem):
     widens σ, and no motion reduces it. `before` is that error, relative, of all joints together.
     Efforts are those of what is known.
     """
-
-    columns_note = 'with their known covariance'
 
     def __init__(
         self, robot: Robot, settings: ExcitationSettings, scene: CollisionScene, known: Known

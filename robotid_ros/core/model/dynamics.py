@@ -99,7 +99,7 @@ class DriveTorques:
     def own_friction(
         self, q: Array, dq: Array, load: Array | None = None, successive: bool = False
     ) -> Array:
-        """Return them of the drives by their position, speed and load, as dq (N, d) or (d,)."""
+        """Return them of the drives by their motion and load, as dq; coupled ones need no q."""
         tau = self._viscous * dq + self._coulomb * np.sign(dq) + self._offset
         for k, term, values in self._others:
             loaded = None if load is None else load[..., k]

@@ -118,7 +118,7 @@ def build_robot(urdf: str, settings: RobotSettings) -> Robot:
             f'the origins of the joints add up to {reach.max():.4g} m, too much for an arm: write '
             'the lengths of the robot description in metres (not in millimetres)'
         )
-    model = _reduce(whole, moving, locked, settings)
+    model = _reduce(whole, locked, settings)
     placeholders = settings.mass == 0.0 and are_placeholders(root)
     if placeholders or not any(model.inertias[k + 1].mass > 0.0 for k in range(model.nv)):
         what = 'the same placeholder in each link for' if placeholders else 'no'
@@ -237,9 +237,7 @@ def final_leader(
     return Follower(name, leader, ratio, offset)
 
 
-def _reduce(
-    full: Any, moving: tuple[str, ...], locked: dict[str, float], settings: RobotSettings
-) -> Any:
+def _reduce(full: Any, locked: dict[str, float], settings: RobotSettings) -> Any:
     """Merge locked joints into links; links may have names of joints, which Pinocchio minds."""
     q, model = pinocchio.neutral(full), full
     for name, place in locked.items():
