@@ -123,28 +123,19 @@ def _spline(a: Point, b: Point, T: float) -> Array:
 
     Accelerations without velocities match no case of the original: the reference is zero.
     """
-    c = np.zeros((6, len(a.positions)))
-    with_velocity = bool(a.velocities and b.velocities)
-    with_acceleration = bool(a.accelerations and b.accelerations)
-    if with_acceleration and not with_velocity:
+    c, order = np.zeros((6, len(a.positions))), np.arange(6)
+    ends = [(p.positions, p.velocities, p.accelerations) for p in (a, b)]
+    given = [bool(first and last) for first, last in zip(*ends, strict=True)]
+    if given[2] and not given[1]:
         return c
-    c[0] = a.positions
-    d = np.array(b.positions) - c[0]
-    if not with_velocity:
-        c[1] = d / T if T else 0.0
-        return c
-    c[1] = v0 = np.array(a.velocities)
-    v1 = np.array(b.velocities)
-    if with_acceleration:
-        a0, a1 = np.array([a.accelerations, b.accelerations])
-        c[2] = 0.5 * a0
-        if T:
-            c[3] = (20 * d - (12 * v0 + 8 * v1) * T - (3 * a0 - a1) * T**2) / (2 * T**3)
-            c[4] = (-30 * d + (16 * v0 + 14 * v1) * T + (3 * a0 - 2 * a1) * T**2) / (2 * T**4)
-            c[5] = (12 * d - 6 * (v0 + v1) * T - (a0 - a1) * T**2) / (2 * T**5)
-    elif T:
-        c[2] = (3 * d / T - 2 * v0 - v1) / T
-        c[3] = (-2 * d / T + v0 + v1) / T**2
+    k = sum(given)
+    first, last = (np.array(end[:k]) for end in ends)
+    c[:k] = first / [[1.0], [1.0], [2.0]][:k]
+    if T:
+        # Derivatives of the powers at the end, (k, 6): the other coefficients follow from them.
+        factors = np.array([order**0, order, order * (order - 1)])
+        powers = factors[:k] * T ** np.maximum(order - np.arange(k)[:, None], 0)
+        c[k : 2 * k] = np.linalg.solve(powers[:, k : 2 * k], last - powers[:, :k] @ c[:k])
     return c
 
 

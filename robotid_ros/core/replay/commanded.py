@@ -100,11 +100,9 @@ def commanded_log(recording: Recording, robot: Robot) -> CommandedLog:
     joints = tuple(robot.joints[j] for j in robot.order)
     chosen, source = recording.select(joints), recording.source or 'the recording'
     reference = chosen.reference
-    if reference is None or not np.isfinite(reference.q).any(axis=0).all():
-        lacking = joints
-        if reference is not None:
-            columns = zip(joints, reference.q.T, strict=True)
-            lacking = tuple(joint for joint, u in columns if not np.isfinite(u).any())
+    wanted = np.full((1, len(joints)), np.nan) if reference is None else reference.q
+    lacking = [j for j, u in zip(joints, wanted.T, strict=True) if not np.isfinite(u).any()]
+    if reference is None or lacking:
         raise RecordingError(
             f"'{source}' has no commanded positions of {', '.join(lacking)}: record what the "
             "servos are sent, name its columns with --columns 'command=…', or leave these joints "
