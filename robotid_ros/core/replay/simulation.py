@@ -390,10 +390,8 @@ def steps_of(direct: DirectModel, q: Array, period: float, longest: float) -> tu
     h = period / count
     fine = h <= MAX_MIDPOINT_STEP * (1.0 + 1e-9) and h * rate <= MAX_MIDPOINT_FRICTION_STEP
     # Without dry friction nothing hides the difference.
-    return (
-        count,
-        MIDPOINT if fine and direct.smooth_friction is None and direct.coulomb.any() else RK4,
-    )
+    hidden = direct.smooth_friction is None and direct.coulomb.any()
+    return count, MIDPOINT if fine and hidden else RK4
 
 
 class Simulation(NamedTuple):

@@ -29,50 +29,46 @@ MOST_UPDATES = 300_000  # of a motion: ten minutes at 500 Hz, 0.6 GB with seven 
 
 
 def with_rests(motion: Waypoints) -> Waypoints:
-    """Stand still for `REST` before and after a motion from rest to rest."""
+    """Stand still for `REST` before and after a motion; efforts begin and end with none."""
     time = np.concatenate([[0.0], motion.time + REST, [motion.duration + 2.0 * REST]])
-    parts = (np.pad(x, ((1, 1), (0, 0)), 'edge') for x in (motion.q, motion.dq, motion.ddq))
-    return Waypoints(motion.joints, time, *parts)
+    around = ((1, 1), (0, 0))
+    q, dq, ddq = (np.pad(x, around, 'edge') for x in (motion.q, motion.dq, motion.ddq))
+    tau = None if motion.tau is None else np.pad(motion.tau, around)
+    return Waypoints(motion.joints, time, q, dq, ddq, tau)
 
 
 def with_feed_forward(motion: Waypoints, robot: Robot, chi: Array, period: float) -> Waypoints:
     """
-    Add the efforts that standard parameters predict, and the points that these need.
+    Add predicted efforts to a motion that has rests, as `goal_with_efforts` to that between them.
 
-    The path stays the same: a quintic between points of a quintic is that quintic. Friction is
-    that of the wanted velocities; where a joint turns round, it changes within one update. The
-    motion has rests, see `with_rests`, χ are standard parameters (p,), efforts have the unit of
-    the commands, and the period is that of the controller's updates [s].
+    Along the rests the effort grows and goes in a straight line.
     """
-    # Along the rests the effort grows and goes in a straight line.
-    edges, time = _updates(motion, period, rests=True)
-    # Of the middle of the update in which it acts, which is half of one before the sample.
-    acting = np.clip(time - 0.5 * period, motion.time[1], motion.time[-2])
-    # At rest exactly: there no friction is known, and none is asked for.
-    acting[[1, -2]] = motion.time[[1, -2]]
-    both = motion.sample(np.concatenate([time, acting]))
-    tau = np.array(inverse_dynamics(robot, chi, *(x[len(time) :] for x in both), successive=True))
-    tau /= robot.drive_gain
-    tau[[0, -1]] = 0.0
-    return _with_efforts(motion, both, edges, time, tau, np.full(robot.n, np.inf))
+    moving = (x[1:-1] for x in (motion.time - REST, motion.q, motion.dq, motion.ddq))
+    return with_rests(goal_with_efforts(Waypoints(motion.joints, *moving), robot, chi, period))
 
 
 def goal_with_efforts(
-    goal: Waypoints, robot: Robot, chi: Array, period: float, present: Array, ramp: float
-) -> Waypoints:
+    goal: Waypoints, robot: Robot, chi: Array, period: float,
+    present: Array | None = None, ramp: float = 0.0,
+) -> Waypoints:  # fmt: skip
     """
     Add the predicted efforts to a goal of anybody, and the points that these need.
 
-    The path stays the same, that of the controller between the goal's own points. What the
-    controller commands ahead of its feedback already differs from what the model predicts there:
-    the difference goes within the ramp, and a robot that has sagged against its feedback comes
-    back slowly. The efforts of the last point stay, as it is held. Straight lines between points
-    are right to `TOLERANCE` of a joint's limit.
+    The path stays the same, that of the controller between the goal's own points: a quintic
+    between points of a quintic is that quintic. Friction is that of the wanted velocities; where a
+    joint turns round, it changes within one update. The efforts of the last point stay, as it is
+    held. Straight lines between points are right to `TOLERANCE` of a joint's largest effort.
 
-    The goal is from where the robot is, χ are standard parameters (p,), the period is that of the
-    controller's updates, and present efforts (n,), as its commands, give way within the ramp [s].
+    What the controller commands ahead of its feedback already, the present efforts (n,), differs
+    from what the model predicts there: the difference goes within the ramp [s], and a robot that
+    has sagged against its feedback comes back slowly. Lines are then right to `TOLERANCE` of a
+    joint's limit. None: it commands what is predicted.
+
+    The goal is from where the robot is, χ are standard parameters (p,), efforts have the unit of
+    the commands, and the period is that of the controller's updates [s].
     """
     edges, time = _updates(goal, period)
+    # Of the middle of the update in which it acts, which is half of one before the sample.
     acting = np.clip(time - 0.5 * period, 0.0, goal.duration)
     acting[-1] = time[-1]
     # One call for all: calls cost more than what they compute.
@@ -86,10 +82,12 @@ def goal_with_efforts(
     for joint, k, values in path_columns(robot, q, dq):
         tau[-1, joint] -= chi[k] * values[-1]
     tau /= robot.drive_gain
-    first, tau = tau[0], tau[1:]
-    share = np.clip(time / max(ramp, 1e-9), 0.0, 1.0)[:, None]
-    tau += (1.0 - share**2 * (3.0 - 2.0 * share)) * (present - first)
-    return _with_efforts(goal, both, edges, time, tau, robot.largest_efforts)
+    first, tau, scale = tau[0], tau[1:], np.full(robot.n, np.inf)
+    if present is not None:
+        share = np.clip(time / max(ramp, 1e-9), 0.0, 1.0)[:, None]
+        tau += (1.0 - share**2 * (3.0 - 2.0 * share)) * (present - first)
+        scale = robot.largest_efforts
+    return _with_efforts(goal, both, edges, time, tau, scale)
 
 
 def slowed(goal: Waypoints, factor: float) -> Waypoints:
@@ -98,11 +96,9 @@ def slowed(goal: Waypoints, factor: float) -> Waypoints:
     return dataclasses.replace(goal, time=time, dq=dq, ddq=ddq, tau=None)
 
 
-def _updates(motion: Waypoints, period: float, rests: bool = False) -> tuple[Indices, Array]:
-    """Return the controller's updates at points, and times of all; rests have none inside."""
+def _updates(motion: Waypoints, period: float) -> tuple[Indices, Array]:
+    """Return the controller's updates at points, and times of all."""
     steps = np.ceil(np.diff(motion.time) / period - 1e-9).astype(np.intp)
-    if rests:
-        steps[[0, -1]] = 1
     edges = np.concatenate([[0], np.cumsum(steps)]).astype(np.intp)
     if edges[-1] > MOST_UPDATES:
         raise TrajectoryError(
