@@ -18,8 +18,7 @@ import numpy as np
 
 from robotid_ros.core.identification_settings import DriftSettings
 from robotid_ros.core.model import Robot
-from robotid_ros.core.monitoring.change_tests import FRICTION, PAYLOAD
-from robotid_ros.core.monitoring.drift_monitor import DriftChange, DriftMonitor
+from robotid_ros.core.monitoring.drift_monitor import DriftChange, DriftMonitor, FRICTION, PAYLOAD
 from robotid_ros.core.monitoring.motion_rows import LIVE_CUTOFF
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.signals.recording import Recording

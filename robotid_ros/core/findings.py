@@ -106,26 +106,21 @@ F001 of_earlier_version: {text} WHY Files of earlier versions have sentences onl
 # F1: input
 F101 columns_found info: Columns of '{table}' were found by their names: [[{quantities}
   {columns}]][[; {alike} fit too]][[; {in_si} without a unit are taken as SI]] DO If this is wrong,
-  give --columns and --units WHY A column that is taken for another quantity or unit makes every
-  parameter wrong.
+  give --columns and --units WHY A column of another quantity or unit makes every parameter wrong.
 F102 unit_assumed info: {quantity} is taken as {unit}, for {reason} DO If the unit is another one,
   give it by --units WHY A wrong unit of positions or times scales velocities and inertias.
 F103 time_unit_assumed info: The stamps {columns} are taken as {unit}, {reason} DO If the unit is
-  another one, give it by --units WHY A wrong unit of times scales velocities by a factor and
-  inertias by its square.
+  another one, give it by --units WHY Inertias go with the square of the unit of times.
 F104 velocities_left_out info: The velocities are left out, because the size of their unit, {unit},
-  is unknown WHY Velocities are computed from positions anyway; measured ones only help to find
-  units.
+  is unknown WHY Velocities are computed from positions anyway.
 F106 names_matched info: Names of joints differ from those of the robot: [[{words} is {joints}]]
   WHY A wrong match mixes up the joints.
 F107 joints_left_out info: {words} left out: not among the joints of the robot WHY Only joints of
   the robot description can be identified.
 F108 joints_by_order: No column name matches a joint: columns are matched by order: [[{words} is
-  {joints}]] DO If the order is wrong, give it by --joints WHY A log of another order mixes up the
-  joints.
+  {joints}]] DO If the order is wrong, give it by --joints WHY Another order mixes up the joints.
 F109 joints_by_number: Columns {columns} are matched by number to {joints} of {count} joints DO If
-  the joints are others, name them by --joints WHY A log of another part of the robot mixes up the
-  joints.
+  the joints are others, name them by --joints WHY Other joints mix up the parameters.
 F111 rows_of_other_joints info: {count} rows of other joints, or of the same joints in another
   order, are left out DO To use them, record a bag WHY Where publishers share a
   topic, a column is of another joint in each row.
@@ -142,8 +137,7 @@ F117 stamps_from_rate info: Stamps follow from the rate, {rate:g} Hz[[; the time
   {own:.4g} Hz]] DO If the rate is another one, correct or leave out --rate WHY A rate that is off
   scales velocities and inertias.
 F119 trials_joined info: The times of '{path}' start again within the file: the parts are taken as
-  trials one after another, {gap:g} s apart WHY Trials of different robots or loads do not belong
-  together.
+  trials one after another, {gap:g} s apart WHY Trials of other robots or loads do not fit.
 F120 metadata_missing info: metadata.yaml is missing: the data files are read without it WHY A
   recorder that was killed leaves none.
 F121 metadata_damaged: metadata.yaml is damaged ({reason}): the data files are read without it DO
@@ -166,14 +160,11 @@ F128 options_of_tables: --columns, --units and --rate apply to tables, not to a 
   efforts are no torques, set robot.drive_gain WHY A bag defines its fields, but not the unit of
   its efforts.
 F129 topic_chosen info: The joint states of {topic} are used, not those of {others} DO If this
-  topic is wrong, name joints of another topic by --joints WHY Several publishers may be of several
-  robots.
+  topic is wrong, name joints of another topic by --joints WHY Publishers may be of several robots.
 F131 no_stamps: The joint states carry no stamps: the times of reception are used DO Let the
-  publisher stamp its messages WHY Times of reception jitter and are late, which blurs
-  accelerations.
+  publisher stamp its messages WHY Times of reception jitter and are late.
 F132 commands_as_efforts info: The joint states report {what} of {joints}: the controller's
-  commands are used instead WHY A drive that does not follow its command, by friction or a limit,
-  makes parameters wrong.
+  commands are used instead WHY A drive that does not follow its command makes parameters wrong.
 F133 efforts_of_topic info: The efforts are those of {topic} WHY Measured currents or torques may
   be published elsewhere than joint states.
 F135 update_rate info: The states of '{controller}' come at {rate:.4g} Hz, its parameter
@@ -185,8 +176,7 @@ F140 other_robot: The parameters are of {identified}, the recording of {recorded
   parameters of the robot that was recorded WHY Parameters of one robot do not predict another one.
 # F2: signals
 F201 clock_jumped: The clock of the stamps jumped by {jump:+.6g} s after {since:.2f} s: corrected
-  by the times of reception DO Set the clock before recording WHY An estimated jump is less exact
-  than stamps.
+  by the times of reception DO Set the clock before recording WHY Estimated jumps are less exact.
 F202 stamps_far_off: {count} samples with stamps far off were left out DO Check the driver WHY The
   clock of the stamps fails at times.
 F203 clock_drifts: The stamps span {stamped:.1f} s, the reception of their messages {received:.1f}
@@ -200,8 +190,7 @@ F205 stamps_rounded info: {count} samples have the stamp of the one before: the 
   to {step:.3g ms}, the samples were spread evenly, {rate:.6g} Hz DO If the rate of a table is
   another, give it by --rate WHY Samples that were not taken evenly get wrong times.
 F206 stamps_jitter info: The stamps jitter by {jitter:.2f ms}. {share:.0%} of the variance is
-  uneven sampling, the rest was removed WHY Stamps that are off the samples make accelerations
-  noisy.
+  uneven sampling, the rest was removed WHY Stamps that are off make accelerations noisy.
 F207 samples_not_finite info: {count} samples that are not numbers were left out WHY A sensor or a
   bus fails at times.
 F208 stamps_repeated info: {count} samples with repeated or older stamps were left out WHY The same
@@ -223,13 +212,11 @@ F215 mostly_gaps: Nothing was recorded for {duration:.2f} s in {count} gaps, whi
 F216 samples_missing info: {count} of {total} samples are missing: they are interpolated WHY A few
   missing samples cost hardly any accuracy.
 F217 effort_clipped: The effort of {joint} is clipped in {share:.1%} of the samples: these are left
-  out DO Run a slower trajectory WHY A drive at its limit does not show the torque that the motion
-  needs.
+  out DO Run a slower trajectory WHY A drive at its limit does not show the torque needed.
 F218 effort_steps: The effort of {joint} comes in steps of {step:.3g} MEANS Rounding is not random:
   errors may be larger than σ DO Record efforts with more digits WHY Rounding is the same at the
   same effort; averaging does not remove it.
-F219 periods_averaged info: The periods of {period:g} s were averaged WHY An average of periods has
-  less noise.
+F219 periods_averaged info: The periods of {period:g} s were averaged WHY Averages have less noise.
 F221 efforts_held info: The efforts are held commands: they acted {delay:.2f ms} before their
   stamps WHY A command acts from when it is set until the next one.
 F222 delay_removed info: The efforts are {delay:.2f ms} ± {sigma:.2f ms} behind the positions: this
@@ -262,9 +249,8 @@ F239 clock_starved info: {share:.0%} of the samples have the stamp of the one be
 F240 velocities_unlike error: The velocities are so many times the derivatives of the positions:
   [[{joints} {ratios:.3g}]] MEANS Where all joints agree, the stamps or the velocities have another
   unit or rate[[: right stamps would have {rate:.4g} Hz]]; else positions or velocities of these
-  joints have another unit DO Correct what is wrong. Of a table, give --units or --rate WHY
-  Velocities are off by as much as the stamps, inertias by twice that; a position in another unit
-  makes every parameter wrong.
+  joints have another unit DO Correct what is wrong. Of a table, give --units or --rate WHY A wrong
+  unit or rate makes every parameter wrong.
 F241 rows_copied: From {since:.2f} s on, {count} rows repeat earlier ones in every digit MEANS They
   are copies: σ is too small DO Leave them out (--to {since:.2f}) WHY Measured values never repeat
   in every digit while the robot moves.
@@ -280,11 +266,9 @@ F302 one_way: {joint} turned one way only ({share:.1%} of its motion the other w
   constant torque, as an offset is.
 F303 beyond_limits error: {joint} was recorded from {low:.4g} to {high:.4g}, outside of its limits
   {lower:.4g} to {upper:.4g} DO Check unit (rad, not degrees), calibration, zero and URDF WHY
-  Positions in degrees, or of another zero, make every parameter wrong; a simulator stops at
-  limits.
+  Positions in degrees, or of another zero, make every parameter wrong.
 F304 locked_without_efforts info: No efforts with those of the others: [[{joints}, which stood at
-  {positions:.4g}]], taken as locked there WHY Gravity and inertia of the others depend on where
-  they are.
+  {positions:.4g}]], taken as locked there WHY Gravity and inertia of the others depend on it.
 F305 locked_though_moving: No efforts with those of the others: [[{joints}, which moved around
   {positions:.4g}]], taken as locked there DO Record them with the others, or at rest WHY ^
 F306 joints_not_recorded: The recording lacks some joints. They are taken as locked at [[{joints}
@@ -306,8 +290,7 @@ F402 effort_gain error: The effort of {joint} is {factor:.4g} times what fits th
   that of {other} by {other_gain:.3g}: these data do not show which)]]{tried} WHY One joint with a
   wrong scale spoils the parameters of those that share links with it.
 F403 efforts_swapped error: The efforts of {joints} are exchanged DO In a table, name their columns
-  the other way round. In a bag, correct the driver{tried} WHY Every parameter of both joints is
-  wrong.
+  the other way round. In a bag, correct the driver{tried} WHY Every parameter of both is wrong.
 F404 effort_scale error: Efforts do not fit the masses of the URDF, measured / needed: [[{joints}
   {factors:.3g}]] DO If the efforts are currents or in another unit, set robot.drive_gain to what
   turns them into torques, about {gains:.3g}[[. All joints seem to be in {unit}: for a table give
@@ -322,8 +305,7 @@ F406 effort_unit_of_log error: The efforts are {what} MEANS Parameters come out 
   the torque per {unit} of each joint, --units 'effort={unit}*0.12' for 0.12 N·m WHY ^
 F407 gravity_direction error: Gravity along ({direction:.2f}) in the frame of the base explains the
   efforts far better than robot.gravity does DO If the arm hangs, or stands on a wall or a slope,
-  set robot.gravity to that{tried} WHY With a wrong gravity, every mass and centre of mass is
-  wrong.
+  set robot.gravity to that{tried} WHY Every mass and centre of mass is wrong.
 F408 friction_jump error: The friction of {joint} changes by {jump:+.2g} {unit} at {since:.2f} s DO
   Leave out the time from {start:.2f} to {stop:.2f} s, or identify the parts separately, by --to
   {since:.2f} and --from {since:.2f}{tried} WHY One friction parameter has one value.
@@ -353,8 +335,7 @@ F415 offset_changed error: During the recording the zero of efforts changed: {ch
   moves looks like friction and gravity.
 F417 axis_reversed error: {joints} moves the other way round than in the URDF{instead} DO Multiply
   the axis in the URDF by -1, check the position limits, which turn with it, and set
-  robot.drive_gain to {gains:.3g} there{tried} WHY Positions, efforts and URDF have to agree which
-  way is positive.
+  robot.drive_gain to {gains:.3g} there{tried} WHY Positions, efforts and URDF have to agree on it.
 F418 effort_magnitudes error: The efforts of {joints} have no sign, they never go below zero DO
   Record them with their sign; of a servo, its sign bit (docs/efforts.md) WHY Magnitudes look like
   friction, and lack gravity.
@@ -381,9 +362,8 @@ F428 unexplained_steps error: {unexplained}: its position comes in steps that hi
   {speed:.2g} a second, and the sign of friction with them DO Move faster, or record a finer
   position WHY Where the sign of a speed is wrong, friction is.
 F429 joints_exchanged error: Positions and efforts are exchanged: those of [[{joints} are in the
-  columns of {columns}]]{instead} DO Exchange
-  their names where the log is written, or name the columns by --columns{tried} WHY Each joint is
-  then taken for another one.
+  columns of {columns}]]{instead} DO Exchange their names where the log is written, or name the
+  columns by --columns{tried} WHY Each is taken for another joint.
 F430 spring_not_shown: The torque of {joint} explains {explained:.0%} of its deflection of
   {deflection:.1e} rad, {parameter} = {stiffness:.3g} MEANS These data show no spring DO Take the
   joint out of robot.elastic.joints or improve its encoders WHY A stiffness from a deflection that
@@ -441,8 +421,7 @@ F455 base_held: {joints} lets the base float: the base is taken as fixed DO Fix 
 F470 servo_scale info: No effort was logged: torques scale with the description's masses MEANS If
   all bodies are 10 % heavier, then all torques are 10 % larger; ratios to the stiffness stay as
   they are DO To fix the scale, record a second log with a mass that is known, and name it by
-  --known-mass WHY Commands and positions are the same for a robot twice as heavy with servos twice
-  as stiff.
+  --known-mass WHY A robot twice as heavy with servos twice as stiff moves alike.
 F471 servo_ratios info: Of {parameters}, the motion determines only their ratio to the stiffness:
   they have no value DO Move these joints against gravity, or with more of the arm behind them WHY
   Torques are measured by the weight and inertia of bodies.
@@ -537,8 +516,7 @@ F626 reference_instruments info: Method iv used the recorded reference, not a si
   {reason} WHY A simulated motion is nearer to the real one.
 F627 nothing_to_compare: DIDIM has no result to compare with: {reason} DO If the comparison is not
   needed, use method 'wls' WHY Two methods with different assumptions check each other.
-F630 no_report: There is no report: {reason} WHY The report has the plots that show why a joint is
-  predicted badly.
+F630 no_report: There is no report: {reason} WHY Its plots show why a joint is predicted badly.
 F631 marked_unusable: These parameters were judged to be unusable when they were identified
   ({reason}) DO Identify again WHY They predict no other motion of the robot.
 # F7: session
@@ -576,8 +554,7 @@ F813 no_collision_geometry: The description has no collision geometry: self-coll
 F814 collision_geometry_unreadable: The collision geometry cannot be read ({reason}):
   self-collision is not checked DO Set excitation.workspace.mesh_folders WHY ^
 F815 known_before info: The expected error from parameter σ on working motions falls from
-  {before:.2p} to {after:.2p} with this motion WHY Model errors add to it, and no motion reduces
-  them.
+  {before:.2p} to {after:.2p} with this motion WHY Model errors add to it whatever the motion.
 F816 positions_unchecked: The description has no position limits of {joints}, which are not of the
   type continuous: their stops are not checked DO Set robot.lower and robot.upper, or correct the
   type WHY The motion may run into a stop.
@@ -589,8 +566,7 @@ F820 badly_conditioned error: The normalised condition number is {condition:.3g}
 F821 search_too_short error: The search was stopped after {evaluations} evaluations for {variables}
   variables DO Raise excitation.time_limit WHY Such a search has not looked in every direction.
 F822 nothing_validates error: No validation trajectory was found: {reason} DO Loosen the limits, or
-  set excitation.validation.kind to none WHY Without another motion, nothing shows how well the
-  model predicts.
+  set excitation.validation.kind to none WHY Nothing else shows how well the model predicts.
 # F9: fleets; 'type' and 'robot' name the robot
 F901 inverted_effort error: The effort of {joint} has the opposite sign of the others ({gain:.2f}
   times what they predict) DO Check its wiring and drive gain WHY Its parameters do not belong to
@@ -605,9 +581,6 @@ F904 friction_drift: {parameter} changed from {before:.3g} by {step:+.2g} {unit}
   {since} (p = {p:.1g}) DO Check lubrication and bearings of the joint WHY Friction that changes
   beyond temperature is a sign of wear.
 # F10 to F21: the doctor, by what it looks at
-F1001 localhost_only info: ROS_LOCALHOST_ONLY=1 overrules ROS_AUTOMATIC_DISCOVERY_RANGE DO Unset
-  it, and set ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST WHY Two settings that contradict each other
-  surprise later.
 F1003 no_nodes error: No other node is heard in ROS domain {domain} with the discovery range
   {range} DO Start the robot, and set ROS_DOMAIN_ID, ROS_AUTOMATIC_DISCOVERY_RANGE and
   RMW_IMPLEMENTATION here as it has them WHY Without the robot nothing can be recorded.
@@ -626,17 +599,13 @@ F1102 not_latched: {node} does not keep '{topic}' for nodes that start later DO 
 F1103 quality_mismatch: {reader} hears nothing of {publisher} on '{topic}': it asks for {lacks},
   which {publisher} does not offer DO Give both the same quality of service WHY DDS does not
   connect them, and says nothing.
-F1201 controller_not_named info: No controller was named, '{controller}' is taken DO Set
-  excitation.controller to {controller} in the configuration WHY A second controller makes the
-  choice open.
 F1202 controller_found ok: '{controller}' commands {interfaces} of {joints}[[ at {rate:g} Hz]] WHY
   A session moves the robot by it.
 F1203 not_serving error: '{controller}' does not serve follow_joint_trajectory DO Configure and
   activate it WHY No motion can be sent.
 F1204 controller_silent error: '{topic}' is silent[[, the controller is '{state}']] DO [[Activate
   the controller: 'ros2 control switch_controllers --activate {inactive}']][[The update loop of
-  '{active}' stands still, see controller_manager's log]] WHY A session needs the state of the
-  controller.
+  '{active}' stands still, see controller_manager's log]] WHY A session needs that state.
 F1205 controller_unfit error: {reason} DO See docs/guide/your_robot.md for what a controller has to
   have WHY A session is refused.
 F1206 controller_mute error: '{controller}' does not say which joints and interfaces it has DO
@@ -655,8 +624,7 @@ F1210 joints_taken error: '{controller}' is '{state}', and '{other}' has its joi
   cannot command one joint.
 F1211 stops_at_once info: '{controller}' holds at once when a motion is cancelled, without a ramp
   DO Set constraints.decelerate_on_cancel, and constraints.JOINT.max_deceleration_on_cancel of
-  every joint WHY A stop at full speed is a jump of the reference, which drives may answer with a
-  fault.
+  every joint WHY A stop at full speed is a jump of the reference: drives may fail.
 F1212 no_deceleration: '{controller}' is to brake along a ramp and has no deceleration for
   {joints}, so that it holds at once DO Set constraints.{joint}.max_deceleration_on_cancel and so
   on WHY The controller brakes only if every joint has one.
@@ -664,21 +632,13 @@ F1213 starts_at_last_command info: '{controller}' begins at its last command whe
   DO Set set_last_command_interface_value_as_state_on_activation to false WHY A robot that was
   moved meanwhile jumps back.
 F1214 open_loop: '{controller}' begins motions at its last command, for open_loop_control is set DO
-  Set open_loop_control to false WHY A robot that was held up on its way jumps to where the next
-  motion begins.
+  Set open_loop_control to false WHY After an interrupted motion the robot jumps to the next one.
 F1215 ends_in_motion info: '{controller}' accepts motions that do not end at rest DO Set
   allow_nonzero_velocity_at_trajectory_end to false WHY It holds the last velocity as its reference
   after the end.
 F1216 waits_for_goal info: '{controller}' waits without an end for {joints} to reach a goal DO Set
   constraints.goal_time, in seconds WHY A motion that misses its goal is never reported as ended.
-F1217 uneven_updates: '{controller}' is to update at {update:g} Hz, controller_manager at
-  {manager:g} Hz DO Set update_rate to {better:g} WHY A rate that does not divide is not kept, and
-  DIDIM replays the one that was named.
-F1218 unbearable_gains error: The bodies that Gazebo simulates, without rotor inertia, are unstable
-  with the gains of {joints} at {rate:g} Hz DO Set lower gains: gazebo.launch.py derives them WHY
-  Gains for geared drives shake links without rotors.
-F1301 didim_possible ok: Possible, with effort commands and gains WHY DIDIM replays the law that
-  makes the effort.
+F1301 didim_possible ok: Possible, with effort commands and gains WHY DIDIM replays the effort law.
 F1302 didim_gains info: DIDIM lacks the gains of {joints} DO Set them in the controller, or
   identify by wls WHY ^
 F1303 didim_commands info: DIDIM needs effort commands, '{controller}' commands {interfaces} DO
@@ -687,29 +647,22 @@ F1401 no_manager info: No controller_manager is heard, the states of hardware an
   are not checked WHY Simulators and some drivers have none.
 F1402 manager_unanswered info: Hardware and other controllers are not checked, {reason} DO Look at
   'ros2 control list_hardware_components' WHY An inactive hardware component does not move.
-F1403 manager_warning: {text} DO See controller_manager's log WHY controller_manager says so on
-  /diagnostics.
+F1403 manager_warning: {text} DO See controller_manager's log WHY It says so on /diagnostics.
 F1404 hardware_inactive error: Hardware '{hardware}' is '{state}' DO See its log, then 'ros2
   control set_hardware_component_state {hardware} active' WHY It does not move.
 F1405 hardware_active ok: {hardware} active WHY The drives follow their controllers.
 F1406 broadcaster_inactive: '{controller}', which publishes joint states, is '{state}' DO Activate
   it: 'ros2 control switch_controllers --activate {controller}' WHY Without joint states no session
   runs.
-F1407 gazebo_friction info: Gazebo's dry friction / the description's: [[{joints} {factors:.2g}]]
-  DO Compare identified values with these, not with the description WHY DART takes joint damping
-  and dry friction into a step in two ways (docs/studies/real_stacks.md).
 F1501 malformed_states: {count} joint states name a joint twice or lack values DO See who publishes
   them ({nodes}) WHY They are left out of every recording.
 F1502 joints_lacking error: The joint states lack {joints}, they name {published} DO Let the
   joint_state_broadcaster publish every joint, or correct robot.joints WHY A joint without states
   cannot be identified.
 F1503 states_silent error: '{topic}' is silent though {nodes} publishes it DO Activate hardware and
-  joint_state_broadcaster ('ros2 control list_controllers') WHY Without joint states no session
-  runs.
+  joint_state_broadcaster ('ros2 control list_controllers') WHY Without them no session runs.
 F1504 no_states error: Nobody publishes '{topic}'[[, there is {others}]] DO Start the
   joint_state_broadcaster, remap its topic, or set --namespace WHY ^
-F1505 no_velocity info: The joint states have no velocity: positions are differentiated, only
-  effort controllers need it WHY Measured velocities are not needed for an identification.
 F1506 not_a_number error: {quantity} of {joints} is not a number DO Check the sensor and the
   {quantity} state interface WHY A joint without numbers cannot be identified.
 F1507 states_frozen: Positions, velocities and efforts never change by a single bit DO Let the
@@ -724,8 +677,7 @@ F1602 stamps_stand error: The stamps of the joint states never advance DO Let th
   its messages, and listen for longer (--duration) WHY Without times there are no velocities.
 F1603 slow_states: Joint states come at {rate:.3g} Hz DO Publish them at {least:g} Hz or more, best
   at the rate of the controller WHY Motions reach some hertz, and are differentiated twice.
-F1604 timing_right ok: {rate:.4g} Hz, jitter {jitter:.3f ms}, none lost WHY Even stamps make exact
-  velocities.
+F1604 timing_right ok: {rate:.4g} Hz, jitter {jitter:.3f ms}, none lost WHY Velocities are exact.
 F1605 irregular_stamps: {repeated} of {count} stamps repeat the one before, {backward} jump back DO
   Look for a second publisher, or a clock that was set WHY Such samples are left out.
 F1606 states_lost info: {share:.1%} of the joint states are lost, the longest gap is {gap:.0f ms}
@@ -735,8 +687,7 @@ F1607 stamps_uneven: The stamps jitter by {jitter:.2f ms} at {rate:.4g} Hz DO St
   they are measured, and run the control loop with real-time priority WHY An error of time is an
   error of velocity and acceleration.
 F1608 slow_controller_states info: The controller updates at {update:g} Hz, its states arrive at
-  {rate:.3g} Hz DO Record on the robot itself with less load WHY DIDIM replays the commands between
-  them.
+  {rate:.3g} Hz DO Record on the robot itself with less load WHY DIDIM replays each command.
 F1701 clocks_agree ok: Stamps agree with {clock} WHY Recordings of several machines fit together.
 F1702 clock_offset: Joint states are stamped {offset:.3g} s {side} {clock} DO Synchronise the
   clocks (chrony), and set use_sim_time everywhere or nowhere WHY Motions and states of different
@@ -748,14 +699,11 @@ F1802 no_efforts error: The joint states report {what}, and none is commanded DO
   joint_state_broadcaster the effort interfaces, or see docs/efforts.md for another topic of the
   driver WHY Without efforts nothing can be identified.
 F1803 effort_not_a_number error: Effort of {joints} is not a number DO Check its sensor, and that
-  the joint_state_broadcaster has its effort interface WHY A joint without effort cannot be
-  identified.
+  the joint_state_broadcaster has its effort interface WHY It cannot be identified then.
 F1804 efforts_all_zero: Every effort is exactly zero[[ though the arm {bears} its weight]] DO See
   docs/efforts.md for what drivers report WHY Nothing can be identified if they stay so in motion.
 F1805 effort_zero: Effort of {joints} is exactly zero throughout DO Move it a little: if it stays
   so, its sensor is dead WHY A joint without effort cannot be identified.
-F1806 efforts_frozen info: Efforts never change by a single bit DO Move the robot a little: if they
-  stay so, the driver repeats an old value WHY Sensors have noise.
 F1807 moves info: {joints} moves, so that efforts are not compared with weights DO Run the doctor
   again at rest WHY At rest, efforts balance the weight alone.
 F1808 no_weight info: No joint bears a weight that would show sign and unit of its effort DO Run
@@ -769,8 +717,7 @@ F1810 efforts_without_weight: Efforts at rest lack the weight, {weights} DO Set 
 F1811 efforts_unlike_weight: Efforts at rest do not fit the weight, {weights} DO Check their unit,
   robot.drive_gain, the payload, and the masses of the description WHY A wrong unit scales masses,
   inertias and friction.
-F1812 efforts_like_weight ok: Efforts at rest fit the weight, {weights} WHY Sign and unit are
-  right.
+F1812 efforts_like_weight ok: Efforts at rest fit the weight, {weights} WHY Sign and unit fit.
 F1813 efforts_opposite: Efforts at rest are opposite to the weight, {weights} DO Set its
   robot.drive_gain to -1[[, or robot.gravity if the {arm} hangs]] WHY Positive efforts have to
   accelerate a joint in its positive direction.
@@ -779,10 +726,7 @@ F1901 description_unusable error: {reason} DO Correct the robot description WHY 
 F1902 no_description error: [[Nobody publishes '{topic}']][['{empty}' holds nothing though {nodes}
   publishes it]], and no robot.urdf is configured DO Start robot_state_publisher, or give --config
   with robot.urdf WHY ^
-F1903 configured_description info: Nothing on '{topic}', the configured robot.urdf is taken WHY
-  Both should be of the same robot.
-F1904 no_limit: There is no {limit} limit of {joints} DO Set robot.{limit} WHY A motion is planned
-  and watched by it.
+F1904 no_limit: There is no {limit} limit of {joints} DO Set robot.{limit} WHY It bounds motions.
 F1905 described ok: '{robot}' with the joints {joints} WHY The model is that of this description.
 F1906 several_descriptions: '{topic}' holds {count} different descriptions ({nodes}) DO End all but
   the robot's own publisher WHY Which one a node takes is chance.

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 import dataclasses
-from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -135,26 +134,25 @@ def residual_warnings(
         both = np.where(moving, np.stack([system.Y - system.predict(value), system.Y]), 0.0)
         error, size = np.linalg.norm(both, axis=2)
         residual = np.where(stands, error / np.maximum(size, 1e-300), residual)
-    hardly = samples.moving.mean(axis=0) < HARDLY_MOVED
-    joints = enumerate(robot.joints)
-    some = [j for j, name in joints if residual[j] > MIN_OWN and name not in known]
-    large = [j for j in some if residual[j] > NOTEWORTHY]
-    alone = {j: _Remainder(robot, samples, system, value, j) for j in some} if fits else {}
-    spans = {j: r.span(residual[j]) for j, r in alone.items() if j not in jumps}
-    reasons = {j: spans.get(j) or r.reason(residual[j]) for j, r in alone.items()}
-    told = {j: reason for j, reason in reasons.items() if reason is not None}
-    told |= {j: jump for j, jump in jumps.items() if j not in told or _left(jump) < _left(told[j])}
-    spoilt = [j for j in large if fits and j not in told and alone[j].is_spoilt]
-    found = [told[j] for j in told if j not in large]
-    for j in large:
-        # What is wrong with one joint spoils the fit of others, which share parameters. That it
-        # hardly moves is told: at rest dry friction takes any value.
-        explained = hardly[j] or (j in spoilt and (told or known))
+    some = [j for j, name in enumerate(robot.joints) if residual[j] > MIN_OWN]
+    some = [j for j in some if robot.joints[j] not in known]
+    told, alone = dict(jumps), dict[int, _Remainder]()
+    for j in some if fits else ():
+        alone[j] = rest = _Remainder(robot, samples, system, value, j, residual[j])
+        reason = (None if j in jumps else rest.span()) or rest.reason()
+        if reason is not None and (j not in jumps or _left(reason) <= _left(jumps[j])):
+            told[j] = reason
+    # What is wrong with one joint spoils the fit of others, which share parameters. That it hardly
+    # moves is told: at rest dry friction takes any value.
+    hardly, found = samples.moving.mean(axis=0) < HARDLY_MOVED, list[Finding]()
+    for j in sorted({*told, *some}, key=lambda j: (residual[j] > NOTEWORTHY, j)):
+        spoilt = j in alone and alone[j].is_spoilt
         if j in told:
             found.append(told[j])
-        elif not explained and (residual[j] > LARGE or j in spoilt):
-            values = {'residual': residual[j], 'alone': alone[j].size if j in spoilt else None}
-            found.append(finding('unexplained_effort', [robot.joints[j]], **values))
+        elif residual[j] > (NOTEWORTHY if spoilt else LARGE):
+            if not hardly[j] and not (spoilt and (told or known)):
+                values = {'residual': residual[j], 'alone': alone[j].size if spoilt else None}
+                found.append(finding('unexplained_effort', [robot.joints[j]], **values))
     return found
 
 
@@ -165,37 +163,37 @@ def _left(reason: Finding) -> float:
 
 
 class _Remainder:
-    """The part of a joint's residual that its own columns W (N, c) cannot explain, `own` (N,)."""
+    """
+    The part of a joint's residual that its own columns W (N, c) cannot explain, `own` (N,).
 
-    def __init__(self, robot: Robot, samples: Samples, system: Rows, value: Array, joint: int):
+    Its relative residual is what the fit of all joints leaves.
+    """
+
+    def __init__(
+        self, robot: Robot, samples: Samples, system: Rows, value: Array, joint: int,
+        residual: float,
+    ):  # fmt: skip
         self._robot, self._samples, self._system, self._joint = robot, samples, system, joint
         W, self._y = system.rows(joint)
         self._used, self._predicted = system.valid[joint], system.W[joint] @ value
-        self._error = self._y - self._predicted[self._used]
+        self._error, self._residual = self._y - self._predicted[self._used], residual
         self._W = W[:, np.abs(W).max(axis=0, initial=0.0) > 0.0]
-
-    @cached_property
-    def _own(self) -> Array:
         enough = len(self._y) >= MIN_ROWS * self._W.shape[1]
-        return project_out(self._W, ROUNDING)(self._error) if enough else self._error
+        self._project = project_out(self._W, ROUNDING)
+        self._own = self._project(self._error) if enough else self._error
+        self.size = rms(self._own) / max(rms(self._y), 1e-300)  # residual of the joint alone
+        # Whether that is far less than what the fit of all joints leaves.
+        self.is_spoilt = rms(self._own) ** 2 < MAX_OWN_SHARE * rms(self._error) ** 2
 
-    @property
-    def size(self) -> float:
-        """Relative residual of the joint alone."""
-        return rms(self._own) / max(rms(self._y), 1e-300)
+    def _finding(self, name: str, **values: Any) -> Finding:
+        return finding(name, [self._robot.joints[self._joint]], residual=self._residual, **values)
 
-    @property
-    def is_spoilt(self) -> bool:
-        """Whether that is far less than what the fit of all joints leaves."""
-        return rms(self._own) ** 2 < MAX_OWN_SHARE * rms(self._error) ** 2
-
-    def reason(self, residual: float) -> Finding | None:
+    def reason(self) -> Finding | None:
         """Return what would explain most of what is left, None where it looks like noise."""
         samples, used, j = self._samples, self._used, self._joint
         stands = samples.moving[samples.valid[:, j], j].mean() < MIN_MOVING
-        if stands or residual <= NOTEWORTHY or self.size < MIN_OWN:
+        if stands or self._residual <= NOTEWORTHY or self.size < MIN_OWN:
             return None
-        joints = [self._robot.joints[j]]
         shares = [
             (self._explained(columns[used]), name, columns[used], other)
             for name, columns, other in self._reasons()
@@ -210,41 +208,40 @@ class _Remainder:
                 own = project_out(self._W[known], ROUNDING)(self._own[known])
                 few = known.sum() < MIN_ROWS * self._W.shape[1]
                 if few or rms(own) < AT_KNOWN * rms(self._own):
-                    return finding('unexplained_steps', joints, residual=residual, speed=hidden)
+                    return self._finding('unexplained_steps', speed=hidden)
             figures = {'before': self.size, 'after': self.size * np.sqrt(1.0 - share)}
-            return finding(name, joints, residual=residual, share=share, **figures, other=other)
+            return self._finding(name, share=share, **figures, other=other)
         error = np.zeros(len(used))
         error[used] = self._own
         if self.size < WITHOUT_REASON or not _is_structured(error, self._predicted, self._system):
             return None
-        return finding('unexplained_motion', joints, residual=residual)
+        return self._finding('unexplained_motion')
 
-    def span(self, residual: float) -> Finding | None:
+    def span(self) -> Finding | None:
         """Return the short time that the residual comes from, None where there is none."""
         W, y, error, dq = self._W, self._y, self._error, self._system.dq
-        time, inside = self._system.time[self._used], np.zeros(len(y), dtype=bool)
-        start, stop = 0.0, 0.0
+        if dq is None:
+            return None
+        time, start, stop = self._system.time[self._used], 0.0, 0.0
         for part in OF_SPAN:
             start, stop = _densest(time, error, part)
-            inside = (time >= start) & (time <= stop)
+            rest = (time < start) | (time > stop)
             short = stop - start < SHORT_SPAN * (time[-1] - time[0])
-            if not short or dq is None or (~inside).sum() < MIN_ROWS * W.shape[1]:
+            if not short or rest.sum() < MIN_ROWS * W.shape[1]:
                 return None
-            error = y - W @ scaled_least_squares(W[~inside], y[~inside], ROUNDING)
-        assert dq is not None
-        speed, after = dq[self._used, self._joint], rms(error[~inside]) / rms(y[~inside])
-        slow = rms(speed[~inside]) < SLOW * rms(speed[inside])
+            error = y - W @ scaled_least_squares(W[rest], y[rest], ROUNDING)
+        speed, after = dq[self._used, self._joint], rms(error[rest]) / rms(y[rest])
+        slow = rms(speed[rest]) < SLOW * rms(speed[~rest])
         if slow or self.size < max(MIN_OWN, LEAST_OF_SPAN * after):
             return None
-        values = {'residual': residual, 'part': OF_SPAN[-1], 'start': start, 'stop': stop}
-        values |= {'before': self.size, 'after': after}
-        return finding('unexplained_span', [self._robot.joints[self._joint]], **values)
+        values = {'part': OF_SPAN[-1], 'start': start, 'stop': stop}
+        return self._finding('unexplained_span', **values, before=self.size, after=after)
 
     def _explained(self, columns: Array) -> float:
         """Return the share that columns explain on parts that they were not fitted to."""
         size = np.linalg.norm(columns, axis=0)
         columns = columns[:, size > 0.0] / size[size > 0.0]
-        rest = project_out(self._W, ROUNDING)(np.column_stack([columns, self._own]))
+        rest = self._project(np.column_stack([columns, self._own]))
         F, e = rest[:, :-1], rest[:, -1]
         part = np.arange(len(e)) * PARTS // len(e) % 2
         left = 0.0

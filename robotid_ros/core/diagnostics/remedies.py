@@ -82,7 +82,7 @@ def find_causes(robot: Robot, base: BaseParameters, samples: Samples, rows: Rows
     wrong = contradict or trials.alone > MOST_ALONE
     # Where only samples near the ends move, the others show neither gravity nor geometry.
     if samples.moving.any() and (wrong or currents or min(factors) < 0.0):
-        search = _ReadingSearch(robot, samples, trials.moving, efforts)
+        search = _ReadingSearch(robot, base, samples, trials.moving, efforts)
         others = search.gravity(found)
         others += search.times() if wrong else []
         # An arm that hangs is as likely as a zero that is off by half a turn, and has one remedy.
@@ -269,8 +269,12 @@ class _ReadingSearch:
     joints, which look like weight on another axis.
     """
 
-    def __init__(self, robot: Robot, samples: Samples, moving: Sequence[int], efforts: Efforts):
-        self._robot, self._moving, self._remedied = robot, moving, efforts
+    def __init__(
+        self, robot: Robot, base: BaseParameters, samples: Samples, moving: Sequence[int],
+        efforts: Efforts,
+    ):  # fmt: skip
+        self._robot, self._columns = robot, base.columns
+        self._moving, self._remedied = moving, efforts
         self._rate, self._samples = samples.rate, _thinned(samples)
         self._rows, self._same = _sample_rows(robot, self._samples), Efforts.as_recorded(robot.n)
         self._parts = folds_of(self._rows)
@@ -306,7 +310,8 @@ class _ReadingSearch:
             weights = np.take_along_axis(moving, columns, axis=2) / self._recorded.sigma[columns]
             y = np.take_along_axis(tau, columns, axis=2) * weights
             K, N, n = y.shape
-            W = regressor(self._robot, *motion).reshape(n, K, N, -1)
+            # Other columns are combinations of these, whatever the motion.
+            W = regressor(self._robot, *motion, columns=self._columns).reshape(n, K, N, -1)
             W = np.einsum('jkna,knj->kajn', W, weights / factors).reshape(K, -1, n * N)
             y = y.swapaxes(1, 2).reshape(K, n * N, 1)
             value = normal_solution(W @ W.swapaxes(1, 2), (W @ y)[..., 0])
@@ -332,11 +337,10 @@ class _ReadingSearch:
         choices = [(COMPENSATED, np.zeros(3))] if robot.gravity.any() else []
         if not robot.assumed_inertials:
             may_hang = not any(cause.name == SIGN for cause in found)
-            direction = _other_gravity(robot, samples, may_hang)
+            direction = _other_gravity(robot, self._rows, may_hang)
             choices += [] if direction is None else [(GRAVITY, direction)]
         for name, gravity in choices:
-            other = dataclasses.replace(robot, model=robot.model.copy())
-            other.model.gravity.linear = gravity
+            other = _with_gravity(robot, gravity)
             trial, errors = self._try(_Reading(name, (), samples, self._same, {}), other)
             masses, better = 'any masses', False
             if trial.is_better(LEAST[name]):
@@ -539,53 +543,45 @@ ACCURACY = 1e-3  # of the direction [rad]
 STARTS = 3  # axes from which the direction is searched: there is more than one minimum
 
 
-class _Fit:
+class _GravityFit:
     """
-    The efforts as a function of gravity g, τ = (W_0 + Σ g_k G_k) χ.
+    The efforts as a function of gravity g, τ = (W + Σ (g − g_0)_k G_k) χ.
 
-    Rows are weighted by joint and compressed to the triangular factor of [W_0 G_1 G_2 G_3 S τ]
-    with a spring's columns S of each joint, which weight along a horizontal axis resembles.
+    Rows are weighted by joint and compressed to the triangular factor of [W G_1 G_2 G_3 S τ] with
+    a spring's columns S of each joint, which weight along a horizontal axis resembles.
     """
 
-    def __init__(self, robot: Robot, samples: Samples):
-        moving = np.flatnonzero(samples.moving.any(axis=1))
-        rows = moving[:: max(1, moving.size // FEW_ROWS)]
-        q, dq, ddq = samples.q[rows], samples.dq[rows], samples.ddq[rows]
-        tau, used = samples.tau[rows].T, samples.moving[rows].T
-        weight = used / np.maximum(np.sqrt(np.mean(tau**2, axis=1, keepdims=True)), 1e-300)
-        model = robot.model.copy()
-        turned = dataclasses.replace(robot, model=model)
-
-        def weighted(gravity: Array) -> Array:
-            model.gravity.linear = gravity
-            W = regressor(turned, q, dq, ddq) * weight[:, :, None]
-            return np.asarray(W.reshape(-1, robot.p))
-
-        self._places = [k for k, p in enumerate(robot.parameters) if p.symbol in WEIGHTS]
-        none, still = weighted(np.zeros(3))[:, self._places], weighted(robot.gravity)
-        still[:, self._places] = none
-        each = [weighted(axis)[:, self._places] - none for axis in np.eye(3)]
-        columns = (weight[:, :, None] * _spring_columns(q)).reshape(-1, 2 * robot.n)
-        table = np.hstack([still, *each, columns, (weight * tau).reshape(-1, 1)])
-        edges = robot.p + len(self._places) * np.arange(4)
-        split = np.split(np.linalg.qr(table, mode='r'), [*edges, -1], axis=1)
-        self._still, *self._pulls, self._springs, target = split
-        self._target, self._masses = target[:, 0], robot.prior[self._places]
+    def __init__(self, robot: Robot, rows: Rows):
+        few, self._gravity = slice(None, None, 1 + len(rows.time) // FEW_ROWS), robot.gravity
+        q, still = np.asarray(rows.q)[few], np.zeros((len(rows.time[few]), robot.n))
+        size = np.sqrt(np.mean(rows.Y[:, few] ** 2, axis=1, keepdims=True))
+        weight = (rows.valid[:, few] / np.maximum(size, 1e-300))[:, :, None]
+        places = np.array([k for k, p in enumerate(robot.parameters) if p.symbol in WEIGHTS])
+        pulls = [
+            regressor(_with_gravity(robot, axis), q, still, still, columns=places)
+            for axis in np.eye(3)
+        ]
+        parts = rows.W[:, few], *pulls, _spring_columns(q), rows.Y[:, few, None]
+        table = np.concatenate(parts, axis=2) * weight
+        edges = np.cumsum([part.shape[2] for part in parts[:-1]])
+        factor = np.linalg.qr(table.reshape(-1, table.shape[2]), mode='r')
+        self._W, *self._pulls, self._springs, target = np.split(factor, edges, axis=1)
+        self._places, self._target, self._masses = places, target[:, 0], robot.prior[places]
 
     def unexplained(self, gravity: Array, springs: bool = False) -> float:
         """Return what the best parameters leave with this gravity [m/s²]."""
-        W = self._still.copy()
-        W[:, self._places] += np.tensordot(gravity, self._pulls, 1)
+        W = self._W.copy()
+        W[:, self._places] += np.tensordot(gravity - self._gravity, self._pulls, 1)
         return self._left(np.hstack([W, self._springs]) if springs else W)
 
     @property
     def least(self) -> float:
         """Return what is left at least, in whatever direction: each has parameters of its own."""
-        return self._left(np.hstack([self._still, *self._pulls]))
+        return self._left(np.hstack([self._W, *self._pulls]))
 
     def agreement(self, gravity: Array) -> float:
         """Return the correlation of the efforts with the weight of the URDF's masses."""
-        others = np.delete(self._still, self._places, axis=1)
+        others = np.delete(self._W, self._places, axis=1)
         weight = np.tensordot(gravity, self._pulls, 1) @ self._masses
         pair = np.column_stack([weight, self._target])
         pair -= others @ np.linalg.lstsq(others, pair, rcond=1e-8)[0]
@@ -610,16 +606,23 @@ class _Fit:
 
         corners = [[0.0, 0.0], [0.3, 0.0], [0.0, 0.3]]
         options = {'xatol': ACCURACY, 'fatol': np.inf, 'initial_simplex': corners}
+        found = minimize(
+            lambda tilt: self.unexplained(turned(tilt)), np.zeros(2), method='Nelder-Mead',
+            options=options,
+        )  # fmt: skip
+        return turned(found.x)
 
-        def left(tilt: Array) -> float:
-            return self.unexplained(turned(tilt))
 
-        return turned(minimize(left, np.zeros(2), method='Nelder-Mead', options=options).x)
+def _with_gravity(robot: Robot, gravity: Array) -> Robot:
+    """Return the robot with another gravity (3,) [m/s²]."""
+    other = dataclasses.replace(robot, model=robot.model.copy())
+    other.model.gravity.linear = gravity
+    return other
 
 
-def _other_gravity(robot: Robot, samples: Samples, may_hang: bool) -> Array | None:
+def _other_gravity(robot: Robot, rows: Rows, may_hang: bool) -> Array | None:
     """Return gravity (3,) in another direction that explains the efforts better."""
-    fit, size = _Fit(robot, samples), float(np.linalg.norm(robot.gravity)) or GRAVITATION
+    fit, size = _GravityFit(robot, rows), float(np.linalg.norm(robot.gravity)) or GRAVITATION
     known = fit.unexplained(robot.gravity)
     springs = LEFT_BY_SPRINGS * fit.unexplained(robot.gravity, springs=True)
     limit = min(LEFT * known, springs)

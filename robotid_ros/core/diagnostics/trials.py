@@ -171,14 +171,12 @@ class Trials:
 
         Of products (n, m, m) and one or several efforts, or of several products and one of these.
         """
-        (columns, factors), n, b = efforts, self.n, self.b
-        variances, taken = self._variances[np.arange(n), columns], self._taken(columns)
-        outer, few = products.shape[:-3], 1.0 / (factors * variances)
-        squares = np.ascontiguousarray(products[..., :b, :b]).reshape(*outer, n, b * b)
-        others = products[..., :b, b:].swapaxes(-1, -2).reshape(*outer, n * n, b)
-        normal = ((few / factors)[..., None, :] @ squares)[..., 0, :]
-        normal = normal.reshape(*normal.shape[:-1], b, b)
-        picked = (few[..., None] * taken).reshape(*few.shape[:-1], 1, n * n)
+        (columns, factors), n, b, m = efforts, self.n, self.b, self.b + self.n
+        weights = 1.0 / (factors * self._variances[np.arange(n), columns])
+        picked = (weights[..., None] * self._taken(columns)).reshape(*weights.shape[:-1], 1, n * n)
+        every = (weights / factors)[..., None, :] @ products.reshape(*products.shape[:-2], m * m)
+        normal = every.reshape(*every.shape[:-2], m, m)[..., :b, :b]
+        others = products[..., b:, :b].reshape(*products.shape[:-3], n * n, b)
         value, A = normal_solution(normal, (picked @ others)[..., 0, :]), self._possible
         if possible and A is not None:
             for k in np.ndindex(value.shape[:-1]):

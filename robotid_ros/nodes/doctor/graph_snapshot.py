@@ -29,7 +29,7 @@ from ...files.configuration import Configuration, read_urdf
 from ...files.formats.joint_table import JointTable
 from ..common import controller as parts
 from ..common.batched_subscription import BatchedSubscription
-from ..common.controller import ControllerClient, ControllerDescription, is_gazebo, MANAGER
+from ..common.controller import ControllerClient, ControllerDescription, MANAGER
 from ..common.messages import is_well_formed, one_line, stack_joint_states, to_nanoseconds
 from ..common.ros_parameters import ParameterClient
 from ..common.runtime import full_name, lone_node
@@ -67,7 +67,6 @@ class ManagerState:
     hardware: Mapping[str, str] = field(default_factory=dict)  # likewise
     types: Mapping[str, str] = field(default_factory=dict)  # of controllers
     claimed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # interfaces of each
-    in_gazebo: bool = False  # some hardware
     rate: float = 0.0  # of its updates [Hz], 0 when unknown
     warnings: tuple[str, ...] = ()  # what it complains about on /diagnostics
     obstacle: str = ''  # why its services were not asked
@@ -87,7 +86,6 @@ class GraphSnapshot:
 
     configuration: Configuration  # defaults where none was given
     controller_name: str  # the joint_trajectory_controller that is meant, in the namespace
-    name_was_given: bool = False  # by a user
     candidates: tuple[str, ...] = ()  # controllers that serve follow_joint_trajectory, likewise
     controller: ControllerDescription | None = None  # what it says; None: it does not answer
     nodes: tuple[str, ...] = ()  # all others on the graph
@@ -294,7 +292,6 @@ def state_from_answers(
         hardware={c.name: c.state.label for c in components},
         types={c.name: c.type for c in controllers},
         claimed={c.name: tuple(c.claimed_interfaces) for c in controllers},
-        in_gazebo=any(is_gazebo(c.plugin_name) for c in components),
         rate=rate,
         warnings=warnings,
     )
@@ -364,7 +361,6 @@ def snapshot_of_graph(
         return GraphSnapshot(
             configuration=configuration,
             controller_name=name,
-            name_was_given=bool(controller) or name == default,
             candidates=listener.controllers(),
             controller=listener.describe_controller(name),
             nodes=tuple(sorted(listener.nodes())),

@@ -13,8 +13,14 @@ from std_msgs.msg import Header
 from ...core.arrays import Array
 from ...core.model import inverse_dynamics, Robot
 from ...core.model.dynamics import RobotDynamics
-from ...core.monitoring.change_tests import FRICTION, OFFSET, ParameterGroup, PAYLOAD
-from ...core.monitoring.drift_monitor import DriftChange, DriftMonitor
+from ...core.monitoring.drift_monitor import (
+    DriftChange,
+    DriftMonitor,
+    FRICTION,
+    OFFSET,
+    ParameterGroup,
+    PAYLOAD,
+)
 from ...core.monitoring.external_effort import (
     Contact,
     ContactDetector,

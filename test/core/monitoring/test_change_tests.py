@@ -8,7 +8,7 @@ from scipy.stats import binom, chi2
 
 from robotid_ros.core.model import build_robot, regressor, RobotSettings
 from robotid_ros.core.model.settings import CoupledMotorSettings
-from robotid_ros.core.monitoring.change_tests import (
+from robotid_ros.core.monitoring.drift_monitor import (
     ChangeTests,
     Evidence,
     followed_parameters,

@@ -8,8 +8,13 @@ from scipy.signal import lfilter
 
 from robotid_ros.core.identification_settings import DriftSettings
 from robotid_ros.core.model import inverse_dynamics
-from robotid_ros.core.monitoring.change_tests import FRICTION, OFFSET, PAYLOAD
-from robotid_ros.core.monitoring.drift_monitor import AdaptiveWindows, DriftMonitor
+from robotid_ros.core.monitoring.drift_monitor import (
+    AdaptiveWindows,
+    DriftMonitor,
+    FRICTION,
+    OFFSET,
+    PAYLOAD,
+)
 from robotid_ros.core.monitoring.motion_rows import Row, RowSums
 
 from ..conftest import motion

@@ -312,6 +312,6 @@ def test_the_only_controller_is_taken(robot: SimulatedRobot, visitor: Node):
         return snapshot if any('/arm1/visitor' in f.values['nodes'] for f in others) else None
 
     snapshot = wait_until(visited, 'the clients are seen')
-    assert (snapshot.controller_name, snapshot.name_was_given) == ('arm_controller', False)
+    assert snapshot.controller_name == 'arm_controller'
     assert snapshot.controller is not None
     assert snapshot.candidates == ('arm_controller',)
