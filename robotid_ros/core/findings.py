@@ -156,9 +156,8 @@ F126 messages_left_out: {count} messages of {topic} were left out: {reason} DO C
 F127 write_ahead_log: '{file}' was not merged into its database: the last messages are not read DO
   Run: sqlite3 {database} 'PRAGMA wal_checkpoint(TRUNCATE)' WHY A recorder that was killed leaves
   its last messages in this file.
-F128 options_of_tables: --columns, --units and --rate apply to tables, not to a bag DO If its
-  efforts are no torques, set robot.drive_gain WHY A bag defines its fields, but not the unit of
-  its efforts.
+F128 options_of_tables: --columns, --units and --rate are of tables, not of bags DO If its efforts
+  are no torques, set robot.drive_gain WHY A bag has fields, but no unit of efforts.
 F129 topic_chosen info: The joint states of {topic} are used, not those of {others} DO If this
   topic is wrong, name joints of another topic by --joints WHY Publishers may be of several robots.
 F131 no_stamps: The joint states carry no stamps: the times of reception are used DO Let the
@@ -168,8 +167,7 @@ F132 commands_as_efforts info: The joint states report {what} of {joints}: the c
 F133 efforts_of_topic info: The efforts are those of {topic} WHY Measured currents or torques may
   be published elsewhere than joint states.
 F135 update_rate info: The states of '{controller}' come at {rate:.4g} Hz, its parameter
-  update_rate is {stated}: the rate of the states is used WHY DIDIM simulates the controller at its
-  update rate.
+  update_rate is {stated}: the rate of the states is used WHY DIDIM simulates at that rate.
 F136 sets_of_joints: Joint states name different sets of joints: [[{sets} {counts} times]] DO Name
   the joints by --joints WHY Several publishers share a topic.
 F140 other_robot: The parameters are of {identified}, the recording of {recorded} DO Give the
@@ -184,8 +182,7 @@ F203 clock_drifts: The stamps span {stamped:.1f} s, the reception of their messa
   the stamps is wrong, and inertias are wrong by {inertia:.0%} DO Record with stamps of the system
   clock WHY Velocities are off by as much as the stamps, inertias by twice that.
 F204 simulated_time info: The stamps span {stamped:.1f} s of simulated time, the reception of their
-  messages {received:.1f} s ({share:+.0%}) WHY This is right if the simulation was not as fast as
-  real time.
+  messages {received:.1f} s ({share:+.0%}) WHY A simulation may be slower than real time.
 F205 stamps_rounded info: {count} samples have the stamp of the one before: the stamps are rounded
   to {step:.3g ms}, the samples were spread evenly, {rate:.6g} Hz DO If the rate of a table is
   another, give it by --rate WHY Samples that were not taken evenly get wrong times.
@@ -283,8 +280,7 @@ F309 names_alike: Joints of description and recording have names that are alike:
 # F4: efforts and model
 F401 effort_sign error: The effort of {joints} seems to have the opposite sign DO Set
   robot.drive_gain of {joints} to {gains:.3g}. For a table give --units 'effort=Nm*-1', with one
-  factor for each joint between commas{tried} WHY Positive efforts have to accelerate a joint in
-  its positive direction.
+  factor for each joint between commas{tried} WHY Positive efforts accelerate a joint forwards.
 F402 effort_gain error: The effort of {joint} is {factor:.4g} times what fits those of the other
   joints[[, as if it were in {unit}]] DO Set its robot.drive_gain to {gains:.3g}[[ (or multiply
   that of {other} by {other_gain:.3g}: these data do not show which)]]{tried} WHY One joint with a
@@ -366,8 +362,7 @@ F429 joints_exchanged error: Positions and efforts are exchanged: those of [[{jo
   columns by --columns{tried} WHY Each is taken for another joint.
 F430 spring_not_shown: The torque of {joint} explains {explained:.0%} of its deflection of
   {deflection:.1e} rad, {parameter} = {stiffness:.3g} MEANS These data show no spring DO Take the
-  joint out of robot.elastic.joints or improve its encoders WHY A stiffness from a deflection that
-  is noise means nothing.
+  joint out of robot.elastic.joints or improve its encoders WHY Noise shows no stiffness.
 F433 time_scale error: Gravity and inertia of the same bodies do not fit each other: either the
   stamps are {length:.3g} times as far apart as the samples were, or {share:.0%} of gravity acts DO
   Correct the unit or the rate of the times (of a table, --rate {rate:.4g}). If they are right, see
@@ -375,8 +370,7 @@ F433 time_scale error: Gravity and inertia of the same bodies do not fit each ot
   as much as the stamps, inertias by twice that.
 F434 position_unit error: The position of {joints} seems to have another unit or scale{instead} DO
   Multiply it by {size:.4g}. For a table give --units 'position=rad*{size:.4g}' (m* where a joint
-  slides), with one unit for each joint between commas{tried} WHY Velocities, inertias and gravity
-  depend on it.
+  slides), with one unit for each joint between commas{tried} WHY All parameters depend on it.
 F435 standstill_contradicted error: The position of {joint} stands still from {start:.1f} to
   {stop:.1f} s, which the efforts contradict: those of {other} differ by {after:.0%} from what the
   rest predicts, elsewhere by {before:.1%} MEANS Its encoder failed, or a brake holds it DO Leave
@@ -408,11 +402,10 @@ F451 inertia_impossible: The inertia of {links} has a negative diagonal element,
 F452 angles_rounded info: Angles of {joints} were written as rounded multiples of π/2 and taken as
   exact DO Write more decimals in the URDF WHY Axes that are almost parallel give base parameters
   that no data can distinguish.
-F453 masses_assumed: The URDF has no inertials, or the same in all links: {mass:g} kg are
-  shared out between these by their lengths MEANS Efforts of a motion to be run, and how standard
+F453 masses_assumed: The URDF has no inertials, or the same in all links: {mass:g} kg are shared
+  out between these by their lengths MEANS Efforts of a motion to be run, and how standard
   parameters are shared between links, depend on them DO Set robot.mass to that of the data sheet,
-  or write masses and inertias into the URDF WHY Base parameters and predicted torques do not
-  depend on them.
+  or write masses and inertias into the URDF WHY Base parameters do not depend on them.
 F454 limits_in_degrees: No joint of an arm has such limits: [[{joints} {limits}]] MEANS They seem
   to be in degrees DO Give radians in the robot description, or in robot.lower, upper and velocity
   WHY A motion that is designed by such limits runs into stops.
@@ -443,8 +436,7 @@ F477 servo_saturated info: Servos reach their torque limit: [[{joints} {limits:.
   slower motions too, which show stiffness and damping WHY A servo at its limit follows no gains.
 # F5: parameters
 F501 smaller_than_sigma info: Smaller than their σ: [[{parameters} (%σ {percent:.0f})]]; the motion
-  does not distinguish them from zero WHY Such a parameter has an unknown sign; together they may
-  still predict well.
+  does not distinguish them from zero WHY Their signs are unknown; together they may predict well.
 F502 methods_disagree: {method} and DIDIM disagree on {parameters} MEANS Noise of positions biases
   {method}. Wrong gains, delays or a slow control loop bias DIDIM DO Compare the residuals of both
   in the report WHY Both are unbiased where their assumptions hold.
@@ -569,8 +561,7 @@ F822 nothing_validates error: No validation trajectory was found: {reason} DO Lo
   set excitation.validation.kind to none WHY Nothing else shows how well the model predicts.
 # F9: fleets; 'type' and 'robot' name the robot
 F901 inverted_effort error: The effort of {joint} has the opposite sign of the others ({gain:.2f}
-  times what they predict) DO Check its wiring and drive gain WHY Its parameters do not belong to
-  those of its type.
+  times what they predict) DO Check its wiring and drive gain WHY Its parameters are wrong.
 F902 undeclared_payload: Its links differ from those of the other robots as if {mass:+.3g} kg were
   at {joint} (p = {p:.1g}) DO Check tool, payload and their declaration WHY Feed-forward and
   contact detection of this robot are wrong by a payload.
@@ -594,8 +585,7 @@ F1006 no_messages error: {topics} have publishers, and no message of any arrives
   let the firewall pass UDP (docs/interface.md, nodes that do not hear each other) WHY Discovery
   works, transport does not: containers, shared memory or a firewall.
 F1102 not_latched: {node} does not keep '{topic}' for nodes that start later DO Publish it with the
-  durability transient_local, as robot_state_publisher does WHY A recorder that starts later has no
-  robot description.
+  durability transient_local, as robot_state_publisher does WHY A later recorder lacks it.
 F1103 quality_mismatch: {reader} hears nothing of {publisher} on '{topic}': it asks for {lacks},
   which {publisher} does not offer DO Give both the same quality of service WHY DDS does not
   connect them, and says nothing.
@@ -611,8 +601,7 @@ F1205 controller_unfit error: {reason} DO See docs/guide/your_robot.md for what 
 F1206 controller_mute error: '{controller}' does not say which joints and interfaces it has DO
   Restart it, it must be a joint_trajectory_controller WHY A session has to know what it commands.
 F1207 other_controllers error: There is no controller '{controller}', but {others} DO Name one in
-  excitation.controller or by --controller, without the namespace before it WHY No motion can be
-  sent.
+  excitation.controller or by --controller, without the namespace before it WHY Nothing moves.
 F1208 no_controller error: There is no controller '{controller}', nobody serves
   follow_joint_trajectory DO Load and activate a joint_trajectory_controller, or set --namespace
   WHY ^
@@ -633,11 +622,6 @@ F1213 starts_at_last_command info: '{controller}' begins at its last command whe
   moved meanwhile jumps back.
 F1214 open_loop: '{controller}' begins motions at its last command, for open_loop_control is set DO
   Set open_loop_control to false WHY After an interrupted motion the robot jumps to the next one.
-F1215 ends_in_motion info: '{controller}' accepts motions that do not end at rest DO Set
-  allow_nonzero_velocity_at_trajectory_end to false WHY It holds the last velocity as its reference
-  after the end.
-F1216 waits_for_goal info: '{controller}' waits without an end for {joints} to reach a goal DO Set
-  constraints.goal_time, in seconds WHY A motion that misses its goal is never reported as ended.
 F1301 didim_possible ok: Possible, with effort commands and gains WHY DIDIM replays the effort law.
 F1302 didim_gains info: DIDIM lacks the gains of {joints} DO Set them in the controller, or
   identify by wls WHY ^
@@ -647,13 +631,11 @@ F1401 no_manager info: No controller_manager is heard, the states of hardware an
   are not checked WHY Simulators and some drivers have none.
 F1402 manager_unanswered info: Hardware and other controllers are not checked, {reason} DO Look at
   'ros2 control list_hardware_components' WHY An inactive hardware component does not move.
-F1403 manager_warning: {text} DO See controller_manager's log WHY It says so on /diagnostics.
 F1404 hardware_inactive error: Hardware '{hardware}' is '{state}' DO See its log, then 'ros2
   control set_hardware_component_state {hardware} active' WHY It does not move.
 F1405 hardware_active ok: {hardware} active WHY The drives follow their controllers.
 F1406 broadcaster_inactive: '{controller}', which publishes joint states, is '{state}' DO Activate
-  it: 'ros2 control switch_controllers --activate {controller}' WHY Without joint states no session
-  runs.
+  it: 'ros2 control switch_controllers --activate {controller}' WHY No session runs.
 F1501 malformed_states: {count} joint states name a joint twice or lack values DO See who publishes
   them ({nodes}) WHY They are left out of every recording.
 F1502 joints_lacking error: The joint states lack {joints}, they name {published} DO Let the
@@ -681,13 +663,10 @@ F1604 timing_right ok: {rate:.4g} Hz, jitter {jitter:.3f ms}, none lost WHY Velo
 F1605 irregular_stamps: {repeated} of {count} stamps repeat the one before, {backward} jump back DO
   Look for a second publisher, or a clock that was set WHY Such samples are left out.
 F1606 states_lost info: {share:.1%} of the joint states are lost, the longest gap is {gap:.0f ms}
-  DO Record on the robot itself, with less load or over a better network WHY Accelerations within
-  gaps are guessed.
+  DO Record on the robot itself, with less load or over a better network WHY Gaps are guessed.
 F1607 stamps_uneven: The stamps jitter by {jitter:.2f ms} at {rate:.4g} Hz DO Stamp the states when
   they are measured, and run the control loop with real-time priority WHY An error of time is an
   error of velocity and acceleration.
-F1608 slow_controller_states info: The controller updates at {update:g} Hz, its states arrive at
-  {rate:.3g} Hz DO Record on the robot itself with less load WHY DIDIM replays each command.
 F1701 clocks_agree ok: Stamps agree with {clock} WHY Recordings of several machines fit together.
 F1702 clock_offset: Joint states are stamped {offset:.3g} s {side} {clock} DO Synchronise the
   clocks (chrony), and set use_sim_time everywhere or nowhere WHY Motions and states of different
@@ -710,8 +689,7 @@ F1808 no_weight info: No joint bears a weight that would show sign and unit of i
   the doctor again with the arm stretched out sideways, where gravity acts on its joints WHY Weight
   is a torque that is known without a motion.
 F1809 efforts_beyond_weight: Efforts at rest are more than weight and friction, {weights} DO Set
-  the zero of their sensors, and see that the arm touches nothing WHY A zero that is off looks like
-  gravity.
+  the zero of their sensors, and see that the arm touches nothing WHY It looks like gravity.
 F1810 efforts_without_weight: Efforts at rest lack the weight, {weights} DO Set robot.effort_kind:
   without_gravity if the driver subtracts it (docs/efforts.md) WHY Some drivers subtract gravity.
 F1811 efforts_unlike_weight: Efforts at rest do not fit the weight, {weights} DO Check their unit,

@@ -5,8 +5,6 @@ import dataclasses
 import itertools
 from typing import Any
 
-import numpy as np
-
 from ...core.findings import Finding, finding, in_order, Severity
 from ...core.model.robot import Robot
 from ...core.setup.robot_setup import KnownFacts
@@ -69,8 +67,6 @@ def diagnose(snapshot: GraphSnapshot) -> tuple[Finding, ...]:
     return in_order((*found, *disk_findings(snapshot)))
 
 
-# States that tell a rate, and the share of them that has to arrive: real publishers drop few.
-LEAST_STATES, MIN_STATE_SHARE = 20, 0.8
 _BROADCASTER = 'joint_state_broadcaster/JointStateBroadcaster'
 LAST_COMMAND = 'set_last_command_interface_value_as_state_on_activation'
 
@@ -103,12 +99,6 @@ def controller_findings(snapshot: GraphSnapshot, robot: Robot | None) -> Iterato
             check_controller(controller, robot)
         except ControllerError as reason:
             yield finding('controller_unfit', reason=str(reason))
-    states = snapshot.controller_states
-    if states is not None and len(states) >= LEAST_STATES and snapshot.rate:
-        # How often it tells its state.
-        told = 1e9 * (len(states) - 1) / max(float(np.ptp(states)), 1.0)
-        if told < MIN_STATE_SHARE * snapshot.rate:
-            yield finding('slow_controller_states', update=snapshot.rate, rate=told)
     yield from _setting_findings(controller)
     # DIDIM replays the law that makes the effort.
     if controller.command_interfaces != ('effort',):
@@ -120,14 +110,13 @@ def controller_findings(snapshot: GraphSnapshot, robot: Robot | None) -> Iterato
 
 
 def _setting_findings(controller: ControllerDescription) -> Iterator[Finding]:
-    """Yield what settings make of a start, a stop and an end; old versions lack some of them."""
+    """Yield what settings make of a start and a stop; old versions lack some of them."""
     values = controller.values
 
     def without(setting: str) -> list[str]:
         return [j for j in controller.joints if not values.get(f'constraints.{j}.{setting}')]
 
     unguarded, unbraked = without('trajectory'), without('max_deceleration_on_cancel')
-    awaited = [joint for joint in controller.joints if joint not in without('goal')]
     ramp, last = (values.get(name) for name in ('constraints.decelerate_on_cancel', LAST_COMMAND))
     # Name, whether it is so, joints.
     table: tuple[tuple[str, Any, Sequence[str]], ...] = (
@@ -135,8 +124,6 @@ def _setting_findings(controller: ControllerDescription) -> Iterator[Finding]:
         ('no_path_tolerance', unguarded, unguarded),
         ('no_deceleration', ramp and unbraked, unbraked),
         ('stops_at_once', ramp is not None and not ramp, ()),
-        ('ends_in_motion', values.get('allow_nonzero_velocity_at_trajectory_end'), ()),
-        ('waits_for_goal', awaited and not values.get('constraints.goal_time'), awaited),
         ('starts_at_last_command', last and 'position' in controller.command_interfaces, ()),
         ('open_loop', values.get('open_loop_control'), ()),
     )
@@ -153,8 +140,6 @@ def manager_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
         return
     if manager.obstacle:
         yield finding('manager_unanswered', reason=manager.obstacle)
-    for text in manager.warnings:
-        yield finding('manager_warning', text=text)
     for hardware, state in manager.hardware.items():
         if state != 'active':
             yield finding('hardware_inactive', hardware=hardware, state=state)

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from action_msgs.msg import GoalStatusArray
 from control_msgs.msg import JointTrajectoryControllerState
 from controller_manager_msgs.srv import ListControllers, ListHardwareComponents
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 import numpy as np
 from numpy.typing import NDArray
 from rclpy.action import get_action_names_and_types
@@ -68,7 +67,6 @@ class ManagerState:
     types: Mapping[str, str] = field(default_factory=dict)  # of controllers
     claimed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # interfaces of each
     rate: float = 0.0  # of its updates [Hz], 0 when unknown
-    warnings: tuple[str, ...] = ()  # what it complains about on /diagnostics
     obstacle: str = ''  # why its services were not asked
 
 
@@ -182,14 +180,13 @@ class GraphListener:
             (JointTrajectoryControllerState, f'{controller}/{parts.STATE}', False),
             (String, 'robot_description', True),
             (GoalStatusArray, f'{controller}/{parts.GOALS}', True),
-            (DiagnosticArray, '/diagnostics', False),
             (Clock, '/clock', False),
         ):
             self._streams[topic] = BatchedSubscription(
                 self._node, kind, topic, depth=DEPTH, latched=latched, kept=KEPT
             )
         # The status of an action comes with its first goal.
-        silent_by_right = ('/diagnostics', '/clock', f'{controller}/{parts.GOALS}')
+        silent_by_right = ('/clock', f'{controller}/{parts.GOALS}')
         expected = [s for topic, s in self._streams.items() if topic not in silent_by_right]
         begin = time.monotonic()
         while (now := time.monotonic() - begin) < duration + self._timeout:
@@ -234,14 +231,6 @@ class GraphListener:
         """Ask controller_manager, None where it is not there."""
         if self._node.resolve_service_name(MANAGER) not in self.nodes():
             return None
-        told = [status for _, message in self.heard('/diagnostics') for status in message.status]
-        latest = {status.name: status for status in told}
-        warnings = tuple(
-            f'{status.name}: {" ".join(status.message.split())}'
-            for status in latest.values()
-            # The updater of diagnostics puts the name of its node in front.
-            if f'{MANAGER}: ' in status.name and status.level != DiagnosticStatus.OK
-        )
         rate = 0.0
         with contextlib.suppress(ControllerError):
             found = ParameterClient(self._node, MANAGER, self._timeout).get(['update_rate'])
@@ -250,8 +239,8 @@ class GraphListener:
             controllers = self._ask(ListControllers, 'list_controllers').controller
             components = self._ask(ListHardwareComponents, 'list_hardware_components').component
         except ControllerError as error:
-            return ManagerState(rate=rate, warnings=warnings, obstacle=str(error))
-        return state_from_answers(controllers, components, rate, warnings)
+            return ManagerState(rate=rate, obstacle=str(error))
+        return state_from_answers(controllers, components, rate)
 
     def _ask(self, kind: Any, name: str) -> Any:
         client = self._node.create_client(kind, f'{MANAGER}/{name}')
@@ -283,9 +272,7 @@ class GraphListener:
         return Topic(full, *ends)
 
 
-def state_from_answers(
-    controllers: list[Any], components: list[Any], rate: float, warnings: tuple[str, ...] = ()
-) -> ManagerState:
+def state_from_answers(controllers: list[Any], components: list[Any], rate: float) -> ManagerState:
     """Make a state of ControllerState and HardwareComponentState messages."""
     return ManagerState(
         controllers={c.name: c.state for c in controllers},
@@ -293,7 +280,6 @@ def state_from_answers(
         types={c.name: c.type for c in controllers},
         claimed={c.name: tuple(c.claimed_interfaces) for c in controllers},
         rate=rate,
-        warnings=warnings,
     )
 
 

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 from robotid_ros.core.findings import seen_and_remedy, Severity
@@ -19,7 +18,7 @@ from robotid_ros.nodes.doctor.graph_snapshot import (
     Topic,
 )
 
-from .conftest import controller, EPOCH, JOINTS, told, topics, URDF
+from .conftest import controller, JOINTS, told, topics, URDF
 
 OTHER = Endpoint('/other')
 
@@ -100,12 +99,6 @@ MANAGER = ManagerState(
             'controller_mute',
             {},
         ),
-        (
-            {'controller_states': EPOCH + 4_000_000 * np.arange(100)},
-            'INFO',
-            'slow_controller_states',
-            {'update': 500.0, 'rate': 250.0},
-        ),
         ({'candidates': ()}, 'ERROR', 'not_serving', {}),
         ({'controller_states': None}, 'ERROR', 'controller_silent', {'state': 'active'}),
         (
@@ -163,22 +156,6 @@ MANAGER = ManagerState(
             'WARNING',
             'open_loop',
             {},
-        ),
-        (
-            {'controller': controller(values={'allow_nonzero_velocity_at_trajectory_end': True})},
-            'INFO',
-            'ends_in_motion',
-            {},
-        ),
-        (
-            {
-                'controller': controller(
-                    values={'constraints.goal_time': 0.0, 'constraints.joint2.goal': 0.1}
-                )
-            },
-            'INFO',
-            'waits_for_goal',
-            {'joints': ('joint2',)},
         ),
         ({'manager': None}, 'INFO', 'no_manager', {}),
         (
