@@ -92,27 +92,26 @@ def _explained(products: Array) -> float:
     return float(np.linalg.lstsq(total[:m, :m], total[:m, m], rcond=RIDGE)[0] @ total[:m, m])
 
 
-def _regress(products: Array, course: Array, chosen: Array) -> tuple[float, float, float]:
+def _regress(products: Array, courses: Array, chosen: Array) -> tuple[Array, Array, Array]:
     """
-    Regress an error on torques X that are constant and on a sum of them along a course of time.
+    Regress an error on torques X that are constant and on a sum of them along courses of time.
 
-    Of products (B, m + 1, m + 1) of [X e] in blocks, a course (B,), and the sum (m,) of X that
+    Of products (B, m + 1, m + 1) of [X e] in blocks, courses (C, B), and the sum (m,) of X that
     changes. The blocks' scores are taken as they are, so that errors may correlate within a block
-    (Liang and Zeger 1986). Returns the factor, its σ, the squared error explained by all.
+    (Liang and Zeger 1986). Returns factors, their σ, the squared errors explained by all, (C,).
     """
     B, m = len(products), products.shape[1] - 1
-    G, right = products[:, :m, :m], products[:, :m, m]
-    constant = np.broadcast_to(np.eye(m), (B, m, m))
-    expand = np.concatenate([constant, (course[:, None] * chosen)[:, :, None]], axis=2)
-    transposed = expand.transpose(0, 2, 1)
-    normals = transposed @ G @ expand
-    targets = np.einsum('bkm,bm->bk', transposed, right)
-    left, scale = scaled(normals.sum(axis=0))
-    inverse = np.linalg.inv(left) / np.outer(scale, scale)
-    value = inverse @ targets.sum(axis=0)
-    spread = (targets - np.einsum('bkl,l->bk', normals, value)) @ inverse
-    sigma = np.sqrt(B / max(B - len(value), 1) * np.sum(spread[:, m] ** 2))
-    return float(value[m]), max(float(sigma), 1e-300), float(value @ targets.sum(axis=0))
+    constant = np.broadcast_to(np.eye(m), (*courses.shape, m, m))
+    expand = np.concatenate([constant, (courses[..., None] * chosen)[..., None]], axis=3)
+    transposed = expand.swapaxes(2, 3)
+    normals = transposed @ products[:, :m, :m] @ expand
+    targets = (transposed @ products[:, :m, m:])[..., 0]
+    (left, scale), total = scaled(normals.sum(axis=1)), targets.sum(axis=1)
+    inverse = np.linalg.inv(left) / (scale[:, :, None] * scale[:, None])
+    value = (inverse @ total[..., None])[..., 0]
+    spread = (targets - (normals @ value[:, None, :, None])[..., 0]) @ inverse
+    sigma = np.sqrt(B / max(B - m - 1, 1) * np.sum(spread[..., m] ** 2, axis=1))
+    return value[:, m], np.maximum(sigma, 1e-300), np.sum(value * total, axis=1)
 
 
 # Contiguous blocks whose errors are taken as independent; least rows of a block, and blocks.
@@ -186,14 +185,17 @@ def _largest_change(torques: JointTorques) -> _JointChange | None:
     if (own := np.flatnonzero(kinds == FRICTION)).size > 1:
         choices += [(FRICTION, each) for each in np.eye(len(kinds))[own]]
     best, friction, constant = None, rms(parts @ choices[1][1]), _explained(products)
+    if not (known := [*_courses(torques.time, torques.blocks)]):
+        return None
+    times, courses = zip(*known, strict=True)
     for kind, chosen in choices:
         if not chosen.any():
             continue
         torque = parts @ chosen
         whole = {FRICTION: friction, ZERO: torques.size}.get(kind, rms(torque))
-        for since, course in _courses(torques.time, torques.blocks):
-            value, sigma, explained = _regress(products, course, chosen)
-            explained -= constant
+        found = np.transpose(_regress(products, np.array(courses), chosen)).tolist()
+        for since, course, (value, sigma, total) in zip(times, courses, found, strict=True):
+            explained = total - constant
             more = best is None or explained > best.explained
             if not more or abs(value) < SIGNIFICANT * sigma:
                 continue
