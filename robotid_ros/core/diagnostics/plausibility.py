@@ -15,7 +15,7 @@ from ..regression.least_squares import scaled_least_squares
 from ..regression.observation_system import Rows
 from ..signals.recording import Samples, STANDSTILL
 from .data_quality import white_noise
-from .trials import compare, folds_of, inertia_columns
+from .trials import compare, folds_of, mass_diagonal_columns
 
 
 class FittedModel(NamedTuple):
@@ -150,7 +150,7 @@ def scale_warnings(
     if robot.assumed_inertials:
         return found
     rows = np.linspace(0, len(samples.time) - 1, POSTURES).astype(int)
-    unit = inertia_columns(robot, samples.q[rows])
+    unit = mass_diagonal_columns(robot, samples.q[rows])
     prior = np.median(unit @ robot.of_links(robot.prior), axis=1)
     mean = unit[:, :, base.columns].mean(axis=1)
     shown = mean @ estimate.value

@@ -258,6 +258,18 @@ class _Reading(NamedTuple):
     values: dict[str, Any]
 
 
+class _Tried(NamedTuple):
+    """What a reading left: compared with the recording as it is, and by part (K, n)."""
+
+    reading: _Reading
+    trial: Trial
+    errors: Array
+
+    def is_better(self) -> bool:
+        """Whether it left enough less than the recording as it is."""
+        return self.trial.is_better(LEAST[self.reading.name])
+
+
 Zeros = Mapping[int, float]  # by joint, what has to be added to its positions [rad or m]
 
 
@@ -280,12 +292,12 @@ class _ReadingSearch:
         self._parts = folds_of(self._rows)
         self._recorded = Trials(self._rows, parts=self._parts)
 
-    def _try(self, reading: _Reading, robot: Robot | None = None) -> tuple[Trial, Array]:
-        """Compare a reading with the recording as it is; return its errors on the parts, too."""
+    def _try(self, reading: _Reading, robot: Robot | None = None) -> _Tried:
+        """Compare a reading with the recording as it is."""
         rows = _sample_rows(robot or self._robot, reading.samples)
         rows = dataclasses.replace(rows, valid=self._rows.valid[reading.efforts.columns])
         errors = Trials(rows, parts=self._parts).errors(reading.efforts)
-        return self._recorded.compare(self._recorded.recorded, errors), errors
+        return _Tried(reading, self._recorded.compare(self._recorded.recorded, errors), errors)
 
     def _explains_most(self, errors: Array) -> bool:
         """Tell whether a reading explains more than remedies of efforts, and than springs."""
@@ -341,10 +353,10 @@ class _ReadingSearch:
             choices += [] if direction is None else [(GRAVITY, direction)]
         for name, gravity in choices:
             other = _with_gravity(robot, gravity)
-            trial, errors = self._try(_Reading(name, (), samples, self._same, {}), other)
-            masses, better = 'any masses', False
-            if trial.is_better(LEAST[name]):
-                better = self._explains_most(errors)
+            tried = self._try(_Reading(name, (), samples, self._same, {}), other)
+            trial, masses, better = tried.trial, 'any masses', False
+            if tried.is_better():
+                better = self._explains_most(tried.errors)
             elif name == GRAVITY:  # which the URDF's masses may show
                 drive = Trials(_drive_rows(robot, self._rows))
                 turned = Trials(_drive_rows(other, _sample_rows(other, samples)))
@@ -376,10 +388,10 @@ class _ReadingSearch:
         log = self._search(retimed, LENGTHS, LENGTH_STEP) if self._robot.gravity.any() else 0.0
         if log == 0.0 or not ends[0] < log < ends[1]:
             return []
-        trial, errors = self._try(reading := retimed(log))
-        if not trial.is_better(LEAST[TIME]) or not self._explains_most(errors):
+        tried = self._try(retimed(log))
+        if not tried.is_better() or not self._explains_most(tried.errors):
             return []
-        return [_cause(TIME, self._robot, (), trial, **reading.values)]
+        return [_cause(TIME, self._robot, (), tried.trial, **tried.reading.values)]
 
     def geometry(self) -> list[Cause]:
         """Return other senses, zeros, units and columns of joints that explain more."""
@@ -387,32 +399,30 @@ class _ReadingSearch:
         readings = [*self._readings()] if len(self._moving) > 1 else []
         known, *left = self._left([_Reading('', (), self._samples, self._same, {}), *readings])
         tried = [
-            (*self._try(each), each)
+            self._try(each)
             for each, few in zip(readings, left, strict=True)
             if LEAST[each.name] * few <= known
         ]
-        good = [each for each in tried if each[0].is_better(LEAST[each[2].name])]
+        good = better = [each for each in tried if each.is_better()]
         if not good:
             return []
-        trial, errors, reading = max(good, key=lambda each: each[0].gain)
-        while True:  # zeros and order of a table are off together
-            further = [(*self._try(more), more) for more in self._further(reading)]
+        while better:  # zeros and order of a table are off together
+            best = max(better, key=lambda each: each.trial.gain)
+            least = LEAST[best.reading.name]
             better = [
-                each
-                for each in further
-                if recorded.compare(errors, each[1]).is_better(LEAST[each[2].name])
+                more
+                for more in map(self._try, self._further(best.reading))
+                if recorded.compare(best.errors, more.errors).is_better(least)
             ]
-            if not better:
-                break
-            trial, errors, reading = max(better, key=lambda each: each[0].gain)
-        if not self._explains_most(errors):
+        if not self._explains_most(best.errors):
             return []
-        values = dict(reading.values)
-        for _, other, more in good:
-            if more.name == reading.name and more.joints != reading.joints:
-                if not recorded.compare(other, errors).is_better(1.0):
-                    values['instead'] = ' and '.join(robot.joints[j] for j in more.joints)
-        return [_cause(reading.name, robot, reading.joints, trial, **values)]
+        (name, joints, *_, values), others = best.reading, list[str]()
+        for each in good:
+            if each.reading.name == name and each.reading.joints != joints:
+                if not recorded.compare(each.errors, best.errors).is_better(1.0):
+                    others = [robot.joints[j] for j in each.reading.joints]
+        instead = {'instead': ' and '.join(others)} if others else {}
+        return [_cause(name, robot, joints, best.trial, **values, **instead)]
 
     def _readings(self) -> Iterator[_Reading]:
         """Yield joints the other way round, in other units, from other zeros, and exchanged."""

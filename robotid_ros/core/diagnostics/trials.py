@@ -283,13 +283,13 @@ def possible_robots(robot: Robot, base: BaseParameters, rows: Rows) -> Array:
         own[:, places] = power[chosen]
         lines.append(own)
     postures = np.linspace(0, len(rows.time) - 1, STATES).astype(int)
-    inertias = inertia_columns(robot, rows.q[postures])[:, :, base.columns]
+    inertias = mass_diagonal_columns(robot, rows.q[postures])[:, :, base.columns]
     A = np.concatenate([*lines, inertias.reshape(-1, base.rank)])
     size = np.linalg.norm(A, axis=1)
     return np.asarray(A[size > 0.0] / size[size > 0.0, None])
 
 
-def inertia_columns(robot: Robot, q: Array) -> Array:
+def mass_diagonal_columns(robot: Robot, q: Array) -> Array:
     """Return what each parameter adds to the diagonal of the mass matrix, (n, postures, p)."""
     n, count = robot.n, len(q)
     push = np.repeat(np.eye(n + 1, n, k=-1), count, axis=0)  # of no joint first, then of each
