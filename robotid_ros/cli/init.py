@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 import re
 
-from ..exceptions import ConfigurationError
+from ..exceptions import ConfigurationError, ModelError
 from .demo import expect_ros
 from .shared_options import above_zero, add_output_option, expect_new, option, Outcome, parse_names
 from .terminal import print_paragraph, show
@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> Outcome:
 
         text = settings_reference()
         return Outcome(parse_yaml(text, 'the settings'), partial(show, text.rstrip()))
-    from ..core.findings import render
+    from ..core.findings import render, select
     from ..core.model import RobotSettings
     from ..core.model.assumed_inertials import lacks_inertials
     from ..core.model.urdf_parsing import check_tree, parse_urdf
@@ -128,6 +128,8 @@ def run(args: argparse.Namespace) -> Outcome:
         description = repaired
     meshes = folders or mesh_folders(source.absolute())
     setup = set_up_robot(description, args.joints, tip, mesh_folders=meshes, facts=known)
+    if wrong := select(setup.robot.warnings, 'masses_in_grams', 'inertias_in_other_unit'):
+        raise ModelError(render(wrong[0]))
     if copied:
         write_text(source, description, overwrite=args.force)
     text = configuration_text(setup, urdf_setting(source, output), folders)

@@ -411,6 +411,12 @@ F454 limits_in_degrees: No joint of an arm has such limits: [[{joints} {limits}]
   WHY A motion that is designed by such limits runs into stops.
 F455 base_held: {joints} lets the base float: the base is taken as fixed DO Fix the base to a stand
   WHY The model does not include motion of the base.
+F456 masses_in_grams error: The masses of the description add up to {mass:.4g} kg at a reach of
+  {reach:.2g} m MEANS They seem to be in grams DO Write masses in kg, inertias in kg·m² WHY Efforts
+  of a motion to be run, and standard parameters of links, follow from them.
+F457 inertias_in_other_unit error: The inertias of the description are those of bodies with a
+  radius of gyration of {radius:.3g} m MEANS They seem to be in kg·mm² or g·mm² DO Write inertias
+  in kg·m² WHY ^
 F470 servo_scale info: No effort was logged: torques scale with the description's masses MEANS If
   all bodies are 10 % heavier, then all torques are 10 % larger; ratios to the stiffness stay as
   they are DO To fix the scale, record a second log with a mass that is known, and name it by
@@ -571,6 +577,9 @@ F903 outlier: {parameter} differs from the others by {difference:+.3g} {unit}, {
 F904 friction_drift: {parameter} changed from {before:.3g} by {step:+.2g} {unit} ({share:+.0%}) by
   {since} (p = {p:.1g}) DO Check lubrication and bearings of the joint WHY Friction that changes
   beyond temperature is a sign of wear.
+F1001 localhost_only info: ROS_LOCALHOST_ONLY=1 overrules ROS_AUTOMATIC_DISCOVERY_RANGE DO Unset
+  it, and set ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST WHY Two settings that contradict each other
+  surprise later.
 # F10 to F21: the doctor, by what it looks at
 F1003 no_nodes error: No other node is heard in ROS domain {domain} with the discovery range
   {range} DO Start the robot, and set ROS_DOMAIN_ID, ROS_AUTOMATIC_DISCOVERY_RANGE and
@@ -589,6 +598,9 @@ F1102 not_latched: {node} does not keep '{topic}' for nodes that start later DO 
 F1103 quality_mismatch: {reader} hears nothing of {publisher} on '{topic}': it asks for {lacks},
   which {publisher} does not offer DO Give both the same quality of service WHY DDS does not
   connect them, and says nothing.
+F1201 controller_not_named info: No controller was named, '{controller}' is taken DO Set
+  excitation.controller to {controller} in the configuration WHY A second controller makes the
+  choice open.
 F1202 controller_found ok: '{controller}' commands {interfaces} of {joints}[[ at {rate:g} Hz]] WHY
   A session moves the robot by it.
 F1203 not_serving error: '{controller}' does not serve follow_joint_trajectory DO Configure and
@@ -622,6 +634,17 @@ F1213 starts_at_last_command info: '{controller}' begins at its last command whe
   moved meanwhile jumps back.
 F1214 open_loop: '{controller}' begins motions at its last command, for open_loop_control is set DO
   Set open_loop_control to false WHY After an interrupted motion the robot jumps to the next one.
+F1215 ends_in_motion info: '{controller}' accepts motions that do not end at rest DO Set
+  allow_nonzero_velocity_at_trajectory_end to false WHY It holds the last velocity as its reference
+  after the end.
+F1216 waits_for_goal info: '{controller}' waits without an end for {joints} to reach a goal DO Set
+  constraints.goal_time, in seconds WHY A motion that misses its goal is never reported as ended.
+F1217 uneven_updates: '{controller}' is to update at {update:g} Hz, controller_manager at
+  {manager:g} Hz DO Set update_rate to {better:g} WHY A rate that does not divide is not kept, and
+  DIDIM replays the one that was named.
+F1218 unbearable_gains error: The bodies that Gazebo simulates, without rotor inertia, are unstable
+  with the gains of {joints} at {rate:g} Hz DO Set lower gains: gazebo.launch.py derives them WHY
+  Gains for geared drives shake links without rotors.
 F1301 didim_possible ok: Possible, with effort commands and gains WHY DIDIM replays the effort law.
 F1302 didim_gains info: DIDIM lacks the gains of {joints} DO Set them in the controller, or
   identify by wls WHY ^
@@ -631,11 +654,16 @@ F1401 no_manager info: No controller_manager is heard, the states of hardware an
   are not checked WHY Simulators and some drivers have none.
 F1402 manager_unanswered info: Hardware and other controllers are not checked, {reason} DO Look at
   'ros2 control list_hardware_components' WHY An inactive hardware component does not move.
+F1403 manager_warning: {text} DO See controller_manager's log WHY controller_manager says so on
+  /diagnostics.
 F1404 hardware_inactive error: Hardware '{hardware}' is '{state}' DO See its log, then 'ros2
   control set_hardware_component_state {hardware} active' WHY It does not move.
 F1405 hardware_active ok: {hardware} active WHY The drives follow their controllers.
 F1406 broadcaster_inactive: '{controller}', which publishes joint states, is '{state}' DO Activate
   it: 'ros2 control switch_controllers --activate {controller}' WHY No session runs.
+F1407 gazebo_friction info: Gazebo's dry friction / the description's: [[{joints} {factors:.2g}]]
+  DO Compare identified values with these, not with the description WHY DART takes joint damping
+  and dry friction into a step in two ways (docs/studies/real_stacks.md).
 F1501 malformed_states: {count} joint states name a joint twice or lack values DO See who publishes
   them ({nodes}) WHY They are left out of every recording.
 F1502 joints_lacking error: The joint states lack {joints}, they name {published} DO Let the
@@ -645,6 +673,8 @@ F1503 states_silent error: '{topic}' is silent though {nodes} publishes it DO Ac
   joint_state_broadcaster ('ros2 control list_controllers') WHY Without them no session runs.
 F1504 no_states error: Nobody publishes '{topic}'[[, there is {others}]] DO Start the
   joint_state_broadcaster, remap its topic, or set --namespace WHY ^
+F1505 no_velocity info: The joint states have no velocity: positions are differentiated, only
+  effort controllers need it WHY Measured velocities are not needed for an identification.
 F1506 not_a_number error: {quantity} of {joints} is not a number DO Check the sensor and the
   {quantity} state interface WHY A joint without numbers cannot be identified.
 F1507 states_frozen: Positions, velocities and efforts never change by a single bit DO Let the
@@ -667,6 +697,9 @@ F1606 states_lost info: {share:.1%} of the joint states are lost, the longest ga
 F1607 stamps_uneven: The stamps jitter by {jitter:.2f ms} at {rate:.4g} Hz DO Stamp the states when
   they are measured, and run the control loop with real-time priority WHY An error of time is an
   error of velocity and acceleration.
+F1608 slow_controller_states info: The controller updates at {update:g} Hz, its states arrive at
+  {rate:.3g} Hz DO Record on the robot itself with less load WHY DIDIM replays the commands between
+  them.
 F1701 clocks_agree ok: Stamps agree with {clock} WHY Recordings of several machines fit together.
 F1702 clock_offset: Joint states are stamped {offset:.3g} s {side} {clock} DO Synchronise the
   clocks (chrony), and set use_sim_time everywhere or nowhere WHY Motions and states of different
@@ -683,6 +716,8 @@ F1804 efforts_all_zero: Every effort is exactly zero[[ though the arm {bears} it
   docs/efforts.md for what drivers report WHY Nothing can be identified if they stay so in motion.
 F1805 effort_zero: Effort of {joints} is exactly zero throughout DO Move it a little: if it stays
   so, its sensor is dead WHY A joint without effort cannot be identified.
+F1806 efforts_frozen info: Efforts never change by a single bit DO Move the robot a little: if they
+  stay so, the driver repeats an old value WHY Sensors have noise.
 F1807 moves info: {joints} moves, so that efforts are not compared with weights DO Run the doctor
   again at rest WHY At rest, efforts balance the weight alone.
 F1808 no_weight info: No joint bears a weight that would show sign and unit of its effort DO Run
@@ -704,6 +739,8 @@ F1901 description_unusable error: {reason} DO Correct the robot description WHY 
 F1902 no_description error: [[Nobody publishes '{topic}']][['{empty}' holds nothing though {nodes}
   publishes it]], and no robot.urdf is configured DO Start robot_state_publisher, or give --config
   with robot.urdf WHY ^
+F1903 configured_description info: Nothing on '{topic}', the configured robot.urdf is taken WHY
+  Both should be of the same robot.
 F1904 no_limit: There is no {limit} limit of {joints} DO Set robot.{limit} WHY It bounds motions.
 F1905 described ok: '{robot}' with the joints {joints} WHY The model is that of this description.
 F1906 several_descriptions: '{topic}' holds {count} different descriptions ({nodes}) DO End all but

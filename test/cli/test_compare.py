@@ -1,6 +1,7 @@
 """`robotid compare` and the page of `robotid validate`."""
 
 import dataclasses
+import re
 
 import pytest
 

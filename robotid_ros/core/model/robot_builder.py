@@ -48,7 +48,10 @@ Terms = tuple[FrictionTerm, ...]
 LARGEST = {'lower': 1e3, 'upper': 1e3, 'velocity': 1e3, 'effort': 1e9}
 # Cables allow a revolute joint of an arm three turns [rad]; none turns ten times a second [rad/s].
 MOST_TURN, MOST_SPEED = 6.0 * math.pi, 20.0 * math.pi
-MOST_REACH = 50.0  # distances between joints of 490 public descriptions add up to 10 m at most [m]
+# Of 490 public descriptions, distances between joints add up to 10 m at most, and masses of those
+# with chains of three turning joints to 250 kg over the cube of their reach: less than water.
+# No body's radius of gyration is as large as the smallest link's in kg·mm² would be.
+MOST_REACH, LEAST_CHAIN, MOST_DENSITY, MOST_RADIUS = 50.0, 3, 1e3, 10.0  # [m], -, [kg/m³], [m]
 LINK = ' (link)'  # added for a moment to the name of a link that a joint has too
 COUNTS = '/counts'  # behind a name: efforts are the register itself, not amperes or N·m
 ASSUMED_MASS = 10.0  # where it is unknown and only what is identified depends on it [kg]
@@ -109,15 +112,7 @@ def build_robot(urdf: str, settings: RobotSettings) -> Robot:
         if x not in moving
     }
     whole = build_model(root)
-    reach = np.zeros(whole.njoints)
-    for k in range(1, whole.njoints):
-        way = np.linalg.norm(whole.jointPlacements[k].translation)
-        reach[k] = reach[whole.parents[k]] + way
-    if reach.max() > MOST_REACH:
-        raise ModelError(
-            f'the origins of the joints add up to {reach.max():.4g} m, too much for an arm: write '
-            'the lengths of the robot description in metres (not in millimetres)'
-        )
+    warnings += _check_units(whole)
     model = _reduce(whole, locked, settings)
     placeholders = settings.mass == 0.0 and are_placeholders(root)
     if placeholders or not any(model.inertias[k + 1].mass > 0.0 for k in range(model.nv)):
@@ -355,6 +350,30 @@ def _degrees(chosen: list[ElementTree.Element], limits: Limits) -> tuple[Finding
         and (MOST_TURN < turn < np.inf or MOST_SPEED < speed < np.inf)
     }
     return (finding('limits_in_degrees', beyond, limits=[*beyond.values()]),) if beyond else ()
+
+
+def _check_units(model: pinocchio.Model) -> tuple[Finding, ...]:
+    """Refuse lengths that are not in metres; name masses or inertias in other units."""
+    reach, depth = np.zeros((2, model.njoints))
+    for k in range(1, model.njoints):
+        parent = model.parents[k]
+        reach[k] = reach[parent] + np.linalg.norm(model.jointPlacements[k].translation)
+        depth[k] = depth[parent] + 1
+    if (longest := float(reach.max())) > MOST_REACH:
+        raise ModelError(
+            f'the origins of the joints add up to {longest:.4g} m, too much for an arm: write '
+            'the lengths of the robot description in metres (not in millimetres)'
+        )
+    bodies = [body for body in model.inertias.tolist()[1:] if body.mass > 0.0]
+    radii = [math.sqrt(0.5 * max(np.trace(x.inertia), 0.0) / x.mass) for x in bodies]
+    if bodies and (radius := float(np.median(radii))) > MOST_RADIUS:
+        return (finding('inertias_in_other_unit', radius=radius),)
+    size = float((reach + [np.linalg.norm(x.lever) for x in model.inertias]).max())
+    mass = sum(body.mass for body in bodies)
+    turning = all('R' in joint.shortname() for joint in model.joints.tolist()[1:])
+    if depth.max() < LEAST_CHAIN or not turning or mass < MOST_DENSITY * size**3:
+        return ()
+    return (finding('masses_in_grams', mass=mass, reach=size),)
 
 
 def _given(settings: RobotSettings | ElasticSettings, name: str, default: Sized) -> Any:

@@ -19,7 +19,7 @@ from ...core.model.robot_builder import final_leader, read_mimics
 from ...core.model.settings import ElasticSettings
 from ...core.model.urdf_parsing import movable_names, parse_urdf, root_link
 from ...core.setup.joint_choice import JointTree
-from ...core.verification.gains import BodyLoops, POSTURES
+from ...core.verification.gains import body_inertia, BodyLoops, POSTURES
 from ...exceptions import ConfigurationError
 from ...node_settings import ExcitationNodeSettings
 from ...plant.urdf_reading import joint_transform, read_joints
@@ -130,6 +130,18 @@ def with_fixed_joints(urdf: str, robot: Robot) -> str:
         text = {key: ' '.join(map(repr, value.tolist())) for key, value in at.items()}
         ElementTree.SubElement(joint, 'origin', text)
     return ElementTree.tostring(root, encoding='unicode')
+
+
+def friction_factors(robot: Robot) -> Array:
+    """
+    Return how many times its dry friction each joint has in Gazebo, (n,), in the median posture.
+
+    DART takes damping D into a step h implicitly, `(M + h D) v⁺ = M v + h τ`, and lets dry
+    friction F change v⁺ by `h M⁻¹ F`: as much as a force of `(M + h D) M⁻¹ F` before the step.
+    What other joints' friction adds by that is left out here.
+    """
+    inverse = np.diagonal(np.linalg.inv(body_inertia(robot)), axis1=1, axis2=2)
+    return 1.0 + robot.damping / np.abs(robot.drive_gain) / STEP_RATE * np.median(inverse, axis=0)
 
 
 def controller_rate(settings: SimulationSettings) -> int:

@@ -5,12 +5,15 @@ import dataclasses
 import itertools
 from typing import Any
 
+import numpy as np
+
 from ...core.findings import Finding, finding, in_order, Severity
 from ...core.model.robot import Robot
 from ...core.setup.robot_setup import KnownFacts
 from ...exceptions import ControllerError, ModelError
+from ...files.export.gazebo import friction_factors
 from ...simulation_settings import GainSettings
-from ..common.controller import check_controller, ControllerDescription
+from ..common.controller import check_controller, ControllerDescription, unbearable_gains
 from .graph_snapshot import GraphSnapshot
 from .state_checks import described_robot, effort_findings, effort_kind, joint_state_findings
 
@@ -67,6 +70,11 @@ def diagnose(snapshot: GraphSnapshot) -> tuple[Finding, ...]:
     return in_order((*found, *disk_findings(snapshot)))
 
 
+# States that tell a rate, and the share of them that has to arrive: real publishers drop few.
+LEAST_STATES, MIN_STATE_SHARE = 20, 0.8
+RATE_ROUNDING = 0.01  # a rate that divides another is a whole number of hertz, rounded
+# Factor of a joint's dry friction in Gazebo from which it is said.
+LIGHT = 1.1
 _BROADCASTER = 'joint_state_broadcaster/JointStateBroadcaster'
 LAST_COMMAND = 'set_last_command_interface_value_as_state_on_activation'
 
@@ -83,6 +91,8 @@ def controller_findings(snapshot: GraphSnapshot, robot: Robot | None) -> Iterato
         else:
             yield finding('no_controller', controller=name)
         return
+    if not snapshot.name_was_given:
+        yield finding('controller_not_named', controller=name)
     joints, rate = controller.joints, snapshot.rate or None
     interfaces = tuple(controller.command_interfaces) or ('nothing',)
     yield finding('controller_found', joints, controller=name, interfaces=interfaces, rate=rate)
@@ -99,7 +109,20 @@ def controller_findings(snapshot: GraphSnapshot, robot: Robot | None) -> Iterato
             check_controller(controller, robot)
         except ControllerError as reason:
             yield finding('controller_unfit', reason=str(reason))
+    manager, states, update = snapshot.manager, snapshot.controller_states, controller.rate
+    if manager and manager.rate and update:
+        better = round(manager.rate / max(round(manager.rate / update), 1))
+        if abs(better - update) > RATE_ROUNDING * update:
+            rates = {'update': update, 'manager': manager.rate, 'better': better}
+            yield finding('uneven_updates', controller=name, **rates)
+    if states is not None and len(states) >= LEAST_STATES and snapshot.rate:
+        # How often it tells its state.
+        told = 1e9 * (len(states) - 1) / max(float(np.ptp(states)), 1.0)
+        if told < MIN_STATE_SHARE * snapshot.rate:
+            yield finding('slow_controller_states', update=snapshot.rate, rate=told)
     yield from _setting_findings(controller)
+    if robot is not None and manager and manager.in_gazebo:
+        yield from _gazebo_findings(snapshot, controller, robot)
     # DIDIM replays the law that makes the effort.
     if controller.command_interfaces != ('effort',):
         yield finding('didim_commands', controller=name, interfaces=interfaces)
@@ -109,14 +132,30 @@ def controller_findings(snapshot: GraphSnapshot, robot: Robot | None) -> Iterato
         yield finding('didim_possible')
 
 
+def _gazebo_findings(
+    snapshot: GraphSnapshot, controller: ControllerDescription, robot: Robot
+) -> Iterator[Finding]:
+    """Say what the description's bodies alone, which Gazebo simulates, do not bear or change."""
+    fits = set(controller.joints) == set(robot.joints)
+    if fits and (joints := unbearable_gains(controller, robot, snapshot.rate)):
+        yield finding('unbearable_gains', joints, rate=snapshot.rate)
+    if robot.elastic or robot.assumed_inertials:
+        return
+    factors = friction_factors(robot)
+    more = (factors > LIGHT) & (robot.dry_friction > 0.0)
+    if names := [*itertools.compress(robot.joints, more)]:
+        yield finding('gazebo_friction', names, factors=factors[more])
+
+
 def _setting_findings(controller: ControllerDescription) -> Iterator[Finding]:
-    """Yield what settings make of a start and a stop; old versions lack some of them."""
+    """Yield what settings make of a start, a stop and an end; old versions lack some of them."""
     values = controller.values
 
     def without(setting: str) -> list[str]:
         return [j for j in controller.joints if not values.get(f'constraints.{j}.{setting}')]
 
     unguarded, unbraked = without('trajectory'), without('max_deceleration_on_cancel')
+    awaited = [joint for joint in controller.joints if joint not in without('goal')]
     ramp, last = (values.get(name) for name in ('constraints.decelerate_on_cancel', LAST_COMMAND))
     # Name, whether it is so, joints.
     table: tuple[tuple[str, Any, Sequence[str]], ...] = (
@@ -124,6 +163,8 @@ def _setting_findings(controller: ControllerDescription) -> Iterator[Finding]:
         ('no_path_tolerance', unguarded, unguarded),
         ('no_deceleration', ramp and unbraked, unbraked),
         ('stops_at_once', ramp is not None and not ramp, ()),
+        ('ends_in_motion', values.get('allow_nonzero_velocity_at_trajectory_end'), ()),
+        ('waits_for_goal', awaited and not values.get('constraints.goal_time'), awaited),
         ('starts_at_last_command', last and 'position' in controller.command_interfaces, ()),
         ('open_loop', values.get('open_loop_control'), ()),
     )
@@ -140,6 +181,8 @@ def manager_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
         return
     if manager.obstacle:
         yield finding('manager_unanswered', reason=manager.obstacle)
+    for text in manager.warnings:
+        yield finding('manager_warning', text=text)
     for hardware, state in manager.hardware.items():
         if state != 'active':
             yield finding('hardware_inactive', hardware=hardware, state=state)
@@ -168,6 +211,7 @@ def network_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
     chosen = environment.get('ROS_AUTOMATIC_DISCOVERY_RANGE') or 'SUBNET'
     if environment.get('ROS_LOCALHOST_ONLY') == '1':
         chosen = 'LOCALHOST'
+        yield finding('localhost_only')
     where = {'domain': environment.get('ROS_DOMAIN_ID') or '0', 'range': chosen}
     if not snapshot.nodes:
         yield finding('no_nodes', **where)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from action_msgs.msg import GoalStatusArray
 from control_msgs.msg import JointTrajectoryControllerState
 from controller_manager_msgs.srv import ListControllers, ListHardwareComponents
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 import numpy as np
 from numpy.typing import NDArray
 from rclpy.action import get_action_names_and_types
@@ -28,7 +29,7 @@ from ...files.configuration import Configuration, read_urdf
 from ...files.formats.joint_table import JointTable
 from ..common import controller as parts
 from ..common.batched_subscription import BatchedSubscription
-from ..common.controller import ControllerClient, ControllerDescription, MANAGER
+from ..common.controller import ControllerClient, ControllerDescription, is_gazebo, MANAGER
 from ..common.messages import is_well_formed, one_line, stack_joint_states, to_nanoseconds
 from ..common.ros_parameters import ParameterClient
 from ..common.runtime import full_name, lone_node
@@ -66,7 +67,9 @@ class ManagerState:
     hardware: Mapping[str, str] = field(default_factory=dict)  # likewise
     types: Mapping[str, str] = field(default_factory=dict)  # of controllers
     claimed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # interfaces of each
+    in_gazebo: bool = False  # some hardware
     rate: float = 0.0  # of its updates [Hz], 0 when unknown
+    warnings: tuple[str, ...] = ()  # what it complains about on /diagnostics
     obstacle: str = ''  # why its services were not asked
 
 
@@ -84,6 +87,7 @@ class GraphSnapshot:
 
     configuration: Configuration  # defaults where none was given
     controller_name: str  # the joint_trajectory_controller that is meant, in the namespace
+    name_was_given: bool = False  # by a user
     candidates: tuple[str, ...] = ()  # controllers that serve follow_joint_trajectory, likewise
     controller: ControllerDescription | None = None  # what it says; None: it does not answer
     nodes: tuple[str, ...] = ()  # all others on the graph
@@ -180,13 +184,14 @@ class GraphListener:
             (JointTrajectoryControllerState, f'{controller}/{parts.STATE}', False),
             (String, 'robot_description', True),
             (GoalStatusArray, f'{controller}/{parts.GOALS}', True),
+            (DiagnosticArray, '/diagnostics', False),
             (Clock, '/clock', False),
         ):
             self._streams[topic] = BatchedSubscription(
                 self._node, kind, topic, depth=DEPTH, latched=latched, kept=KEPT
             )
         # The status of an action comes with its first goal.
-        silent_by_right = ('/clock', f'{controller}/{parts.GOALS}')
+        silent_by_right = ('/diagnostics', '/clock', f'{controller}/{parts.GOALS}')
         expected = [s for topic, s in self._streams.items() if topic not in silent_by_right]
         begin = time.monotonic()
         while (now := time.monotonic() - begin) < duration + self._timeout:
@@ -231,6 +236,14 @@ class GraphListener:
         """Ask controller_manager, None where it is not there."""
         if self._node.resolve_service_name(MANAGER) not in self.nodes():
             return None
+        told = [status for _, message in self.heard('/diagnostics') for status in message.status]
+        latest = {status.name: status for status in told}
+        warnings = tuple(
+            f'{status.name}: {" ".join(status.message.split())}'
+            for status in latest.values()
+            # The updater of diagnostics puts the name of its node in front.
+            if f'{MANAGER}: ' in status.name and status.level != DiagnosticStatus.OK
+        )
         rate = 0.0
         with contextlib.suppress(ControllerError):
             found = ParameterClient(self._node, MANAGER, self._timeout).get(['update_rate'])
@@ -239,8 +252,8 @@ class GraphListener:
             controllers = self._ask(ListControllers, 'list_controllers').controller
             components = self._ask(ListHardwareComponents, 'list_hardware_components').component
         except ControllerError as error:
-            return ManagerState(rate=rate, obstacle=str(error))
-        return state_from_answers(controllers, components, rate)
+            return ManagerState(rate=rate, warnings=warnings, obstacle=str(error))
+        return state_from_answers(controllers, components, rate, warnings)
 
     def _ask(self, kind: Any, name: str) -> Any:
         client = self._node.create_client(kind, f'{MANAGER}/{name}')
@@ -272,14 +285,18 @@ class GraphListener:
         return Topic(full, *ends)
 
 
-def state_from_answers(controllers: list[Any], components: list[Any], rate: float) -> ManagerState:
+def state_from_answers(
+    controllers: list[Any], components: list[Any], rate: float, warnings: tuple[str, ...] = ()
+) -> ManagerState:
     """Make a state of ControllerState and HardwareComponentState messages."""
     return ManagerState(
         controllers={c.name: c.state for c in controllers},
         hardware={c.name: c.state.label for c in components},
         types={c.name: c.type for c in controllers},
         claimed={c.name: tuple(c.claimed_interfaces) for c in controllers},
+        in_gazebo=any(is_gazebo(c.plugin_name) for c in components),
         rate=rate,
+        warnings=warnings,
     )
 
 
@@ -347,6 +364,7 @@ def snapshot_of_graph(
         return GraphSnapshot(
             configuration=configuration,
             controller_name=name,
+            name_was_given=bool(controller) or name == default,
             candidates=listener.controllers(),
             controller=listener.describe_controller(name),
             nodes=tuple(sorted(listener.nodes())),

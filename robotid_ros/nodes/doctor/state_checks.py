@@ -49,9 +49,10 @@ def joint_state_findings(snapshot: GraphSnapshot, robot: Robot | None) -> Iterat
     # Values that are no numbers, and such as never change.
     names = [joint for joint in stream.joints if joint in snapshot.joints] or stream.joints
     states = stream.columns(names)
-    # Only effort controllers need velocities.
-    known = np.isfinite(states.velocity).any()
-    for what in ('position', 'velocity') if known else ('position',):
+    absent = not np.isfinite(states.velocity).any()
+    if absent:
+        yield finding('no_velocity')
+    for what in ('position',) if absent else ('position', 'velocity'):
         if bad := [*compress(names, ~np.isfinite(getattr(states, what)).all(axis=0))]:
             yield finding('not_a_number', bad, quantity=what)
     if len(stream.stamp) > 1:
@@ -129,6 +130,8 @@ def described_robot(snapshot: GraphSnapshot) -> tuple[Robot | None, tuple[Findin
     except RobotIdError as reason:
         return None, (finding('description_unusable', reason=str(reason)),)
     found = []
+    if snapshot.configured_description and not snapshot.descriptions:
+        found.append(finding('configured_description', topic=topic.name))
     # Limits below which a motion has to be kept.
     for name in ('velocity', 'effort'):
         values = getattr(robot.limits, name)
@@ -162,6 +165,8 @@ def effort_findings(snapshot: GraphSnapshot, robot: Robot | None) -> Iterator[Fi
         return
     if dead := [*compress(joints, ~np.any(effort, axis=0))]:
         yield finding('effort_zero', dead)
+    elif len(effort) > 1 and (effort == effort[0]).all():
+        yield finding('efforts_frozen')
     if known is not None:
         yield from weight_findings(stream, known, dead)
 

@@ -20,6 +20,7 @@ from robotid_ros.exceptions import ConfigurationError
 from robotid_ros.files.configuration import Configuration, load, read_urdf
 from robotid_ros.files.export.gazebo import (
     controller_parameters,
+    friction_factors,
     gazebo_configuration,
     gazebo_description,
     prepare_gazebo,
@@ -207,6 +208,17 @@ def test_joints_that_nothing_drives_stand_where_they_are_locked() -> None:
         pinocchio.framesForwardKinematics(model, d, x)
         placed.append(d.oMf[model.getFrameId('far')].homogeneous)
     assert placed[1] == pytest.approx(placed[0], abs=1e-12)
+
+
+def test_dry_friction_of_light_damped_joints_is_a_multiple_in_gazebo() -> None:
+    """The force that stops a step of DART is that of (M + h D) and not of M."""
+    robot = bodies(load(URDF.parent / 'config' / 'emps.yaml'))
+    mass, h = float(body_inertia(robot)[0, 0, 0]), 1e-3
+    damping, speed, dry = 4.0 * mass / h, 0.3, 2.0
+    robot = dataclasses.replace(robot, damping=np.array([damping]))
+    stepped = mass / (mass + h * damping) * speed - h / mass * dry
+    as_force = (mass * speed / h - stepped * (mass + h * damping) / h) / dry
+    assert friction_factors(robot) == pytest.approx([as_force])
 
 
 def test_links_without_inertials_share_the_mass_of_the_robot(tmp_path: Path) -> None:

@@ -56,6 +56,7 @@ def snapshot(stream: Callable[..., JointTable]) -> Callable[..., GraphSnapshot]:
         fields = {
             'configuration': Configuration(),
             'controller_name': 'arm_controller',
+            'name_was_given': True,
             'candidates': ('arm_controller',),
             'controller': controller(),
             'nodes': ('/robot',),

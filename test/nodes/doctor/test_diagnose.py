@@ -4,9 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
-from robotid_ros.core.findings import seen_and_remedy, Severity
+from robotid_ros.core.findings import CODES, seen_and_remedy, Severity
 from robotid_ros.nodes.doctor import graph_snapshot
 from robotid_ros.nodes.doctor.diagnose import diagnose, subject_of
 from robotid_ros.nodes.doctor.graph_snapshot import (
@@ -18,7 +19,7 @@ from robotid_ros.nodes.doctor.graph_snapshot import (
     Topic,
 )
 
-from .conftest import controller, JOINTS, told, topics, URDF
+from .conftest import controller, EPOCH, JOINTS, told, topics, URDF
 
 OTHER = Endpoint('/other')
 
@@ -86,6 +87,7 @@ MANAGER = ManagerState(
             },
         ),
         ({'environment': {}}, 'INFO', 'open_network', {}),
+        ({'environment': {'ROS_LOCALHOST_ONLY': '1'}}, 'INFO', 'localhost_only', {}),
         (
             {'controller': None, 'candidates': ('left', '/arm2/right')},
             'ERROR',
@@ -98,6 +100,13 @@ MANAGER = ManagerState(
             'ERROR',
             'controller_mute',
             {},
+        ),
+        ({'name_was_given': False}, 'INFO', 'controller_not_named', {}),
+        (
+            {'controller_states': EPOCH + 4_000_000 * np.arange(100)},
+            'INFO',
+            'slow_controller_states',
+            {'update': 500.0, 'rate': 250.0},
         ),
         ({'candidates': ()}, 'ERROR', 'not_serving', {}),
         ({'controller_states': None}, 'ERROR', 'controller_silent', {'state': 'active'}),
@@ -156,6 +165,31 @@ MANAGER = ManagerState(
             'WARNING',
             'open_loop',
             {},
+        ),
+        (
+            {'controller': controller(values={'allow_nonzero_velocity_at_trajectory_end': True})},
+            'INFO',
+            'ends_in_motion',
+            {},
+        ),
+        (
+            {
+                'controller': controller(
+                    values={'constraints.goal_time': 0.0, 'constraints.joint2.goal': 0.1}
+                )
+            },
+            'INFO',
+            'waits_for_goal',
+            {'joints': ('joint2',)},
+        ),
+        (
+            {
+                'controller': controller(rate=300.0),
+                'manager': ManagerState({'arm_controller': 'active'}, rate=1000.0),
+            },
+            'WARNING',
+            'uneven_updates',
+            {'update': 300.0, 'manager': 1000.0, 'better': 333},
         ),
         ({'manager': None}, 'INFO', 'no_manager', {}),
         (
@@ -219,6 +253,12 @@ MANAGER = ManagerState(
             'WARNING',
             'no_limit',
             {'joints': ('zjoint', 'joint2', 'joint3'), 'limit': 'velocity'},
+        ),
+        (
+            {'descriptions': (), 'configured_description': URDF},
+            'INFO',
+            'configured_description',
+            {},
         ),
         (
             {'controller': controller(joints=('zjoint', 'joint2', 'a'))},
@@ -305,6 +345,21 @@ def test_controller_manager_is_understood():
     state = state_from_answers([one], [component], 500.0)
     assert (state.controllers, state.hardware) == ({'a': 'active'}, {'arm': 'inactive'})
     assert (state.claimed, state.rate) == ({'a': ('j/effort',)}, 500.0)
+    assert state.in_gazebo
+
+
+def test_what_gazebo_makes_of_gains_and_friction_is_said(
+    snapshot: Callable[..., GraphSnapshot],
+):
+    """Its bodies have no rotors; elsewhere a drive adds them, and nothing is said."""
+    stiff = controller(gains={joint: {'p': 1e5, 'd': 1e3} for joint in JOINTS})
+    damped = URDF.replace('<limit', '<dynamics damping="30" friction="1"/><limit')
+    for in_gazebo in (True, False):
+        manager = ManagerState({'arm_controller': 'active'}, in_gazebo=in_gazebo)
+        found = diagnose(snapshot(controller=stiff, manager=manager, descriptions=(damped,)))
+        by_name = {CODES[f.code].name: f for f in found}
+        assert ('unbearable_gains' in by_name) == ('gazebo_friction' in by_name) == in_gazebo
+        assert not in_gazebo or 'joint3' in by_name['unbearable_gains'].joints
 
 
 def test_the_folder_of_recordings_is_looked_at(tmp_path: Path):

@@ -10,6 +10,7 @@ import uuid
 
 from action_msgs.msg import GoalInfo, GoalStatus, GoalStatusArray
 from control_msgs.action import FollowJointTrajectory
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from parameter_overrides import parameter_overrides
 import pytest
 import rclpy
@@ -28,6 +29,7 @@ from robotid_ros.cli.main import main
 from robotid_ros.core.findings import CODES, Finding, Severity
 from robotid_ros.core.model import build_robot
 from robotid_ros.files.configuration import Configuration, load
+from robotid_ros.nodes.common.messages import status
 from robotid_ros.nodes.common.runtime import LATCHED, SpinThread
 from robotid_ros.nodes.demo.node_processes import claim_domain, release_domain
 from robotid_ros.nodes.doctor.diagnose import diagnose, subject_of
@@ -192,19 +194,26 @@ def test_others_are_found(robot: SimulatedRobot, visitor: Node):
 
 
 def test_controller_manager_is_heard(robot: SimulatedRobot, visitor: Node):
-    """Its rate is a parameter."""
+    """Its rate is a parameter, and what it complains about is on /diagnostics."""
     manager = rclpy.create_node('controller_manager', context=visitor.context, namespace='/arm1')
     manager.declare_parameter('update_rate', 400)
+    hardware = 'controller_manager: Hardware Components Activity'
+    message = DiagnosticArray(status=[status(hardware, '\nslow', {'arm.state': 'inactive'})])
+    message.status[0].level = DiagnosticStatus.WARN
+    publisher = manager.create_publisher(DiagnosticArray, '/diagnostics', 1)
+    manager.create_timer(0.05, lambda: publisher.publish(message))
 
     def heard() -> GraphSnapshot | None:
         # Participants announce themselves every 3 s. Two services are waited for in vain.
         snapshot = look(robot, timeout=2.0, duration=4.0)
-        return snapshot if snapshot.manager and snapshot.manager.rate else None
+        return snapshot if snapshot.manager and snapshot.manager.warnings else None
 
     with spinning(manager):
         snapshot = wait_until(heard, 'controller_manager is heard')
     manager.destroy_node()
     assert snapshot.manager.rate == 400.0
+    (warned,) = [f for f in diagnose(snapshot) if CODES[f.code].name == 'manager_warning']
+    assert warned.values == {'text': f'{hardware}: slow'}
     # Its services are not there, or not known.
     assert snapshot.manager.obstacle and not snapshot.manager.hardware
 
@@ -303,6 +312,6 @@ def test_the_only_controller_is_taken(robot: SimulatedRobot, visitor: Node):
         return snapshot if any('/arm1/visitor' in f.values['nodes'] for f in others) else None
 
     snapshot = wait_until(visited, 'the clients are seen')
-    assert snapshot.controller_name == 'arm_controller'
+    assert (snapshot.controller_name, snapshot.name_was_given) == ('arm_controller', False)
     assert snapshot.controller is not None
     assert snapshot.candidates == ('arm_controller',)

@@ -56,6 +56,7 @@ GAPS = STAMP + PERIOD * (np.arange(N) // 4)
             'not_a_number',
             {'joints': ('joint2',), 'quantity': 'velocity'},
         ),
+        ({'velocity': NAN}, 'INFO', 'no_velocity', {}),
         (
             {'position': STILL, 'velocity': STILL, 'effort': STILL + WEIGHT + 0.001},
             'WARNING',
