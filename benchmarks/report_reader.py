@@ -58,7 +58,9 @@ def _dark_and_print(tab: Any) -> Iterator[str]:
 
     light = tab.evaluate(COLOR)
     tab.emulate_media(color_scheme='dark')
-    if tab.evaluate(COLOR) == light:
+    try:
+        tab.wait_for_function(f"{COLOR} !== '{light}'")
+    except NotInTime:
         yield 'dark mode leaves the plots'
     tab.emulate_media(media='print')
     try:
