@@ -134,8 +134,8 @@ def residual_warnings(
         both = np.where(moving, np.stack([system.Y - system.predict(value), system.Y]), 0.0)
         error, size = np.linalg.norm(both, axis=2)
         residual = np.where(stands, error / np.maximum(size, 1e-300), residual)
-    some = [j for j, name in enumerate(robot.joints) if residual[j] > MIN_OWN]
-    some = [j for j in some if robot.joints[j] not in known]
+    joints = enumerate(robot.joints)
+    some = [j for j, name in joints if residual[j] > MIN_OWN and name not in known]
     told, alone = dict(jumps), dict[int, _Remainder]()
     for j in some if fits else ():
         alone[j] = rest = _Remainder(robot, samples, system, value, j, residual[j])
