@@ -248,7 +248,7 @@ identify zero.mat -c arm.yaml | export it again
 identify log.zip -c arm.yaml | unpack it
 identify loop.csv -c arm.yaml | it is a link to a file that is missing
 identify log.csv ./log.csv -c arm.yaml | give each recording once
-init effort.urdf | is 'forty': it must be a number
+init effort.urdf | is 'forty' in the robot description: it must be a number
 identify raw.mcap -c arm.yaml | {NO_BAG}
 identify empty.mcap -c arm.yaml | record again
 identify empty.npz -c arm.yaml | record again

@@ -316,10 +316,12 @@ def select_joints(
         pairs, shorter = matching_names(free, [*recorded]), without_beginning([*recorded])
         pairs = pairs or [(n, shorter[rest]) for n, rest in matching_names(free, [*shorter])]
         alike = shortened([f'{name} to {other}' for name, other in pairs], FEW)
-        remedy = f'rename {alike} in' if pairs else 'give'
+        remedy = f'rename {alike} in the description'
+        if not pairs:
+            remedy = 'give the description of the robot that was recorded'
         raise ModelError(
             f'the recording has the joints {shortened(tuple(recorded), FEW)}, the robot '
-            f'description {shortened(free, FEW)}: {remedy} the description'
+            f'description {shortened(free, FEW)}: {remedy}'
         )
     others = [k for k in free if k not in joints and k in recorded]
     at_rest = () if settings.joints else others
