@@ -131,7 +131,7 @@ def test_arguments_of_a_xacro_are_taken_as_xacro_takes_them(run, tmp_path, monke
 @pytest.mark.parametrize(
     ('text', 'words'),
     [
-        ('<xacro:include filename="$(find nowhere)/x.xacro"/>', "no package 'nowhere'"),
+        ('<xacro:include filename="$(find nowhere)/x.xacro"/>', "package 'nowhere' not found"),
         ('<xacro:include filename="lost.xacro"/>', "lost.xacro'"),
         ('<link name="${foo}"/>', "name 'foo' is not defined"),
         ('<link name="$(eval 1+)"/>', 'invalid syntax'),
@@ -140,8 +140,9 @@ def test_arguments_of_a_xacro_are_taken_as_xacro_takes_them(run, tmp_path, monke
         ('<link>', 'mismatched tag'),
     ],
 )
-def test_what_xacro_refuses_is_one_sentence(run, tmp_path, text, words):
+def test_what_xacro_refuses_is_one_sentence(run, tmp_path, monkeypatch, text, words):
     pytest.importorskip('xacro')
+    monkeypatch.setenv('AMENT_PREFIX_PATH', str(tmp_path))
     code, out, err = run('init', xacro(tmp_path, text), '-o', tmp_path / 'arm.yaml')
     assert (code, out, err.count('\n')) == (1, '', 1)
     assert words in err and err.count(words) == 1 and '<class' not in err, err

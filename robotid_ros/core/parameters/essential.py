@@ -58,7 +58,9 @@ def restrict(start: Estimate, kept: list[int], system: System) -> Estimate:
     )  # fmt: skip
 
 
-def backward_elimination(start: Estimate, bound: float) -> tuple[list[int], list[Step]]:
+def backward_elimination(
+    start: Estimate, bound: float, significance: float = SIGNIFICANT
+) -> tuple[list[int], list[Step]]:
     """
     Choose essential parameters from an estimate alone.
 
@@ -83,7 +85,7 @@ def backward_elimination(start: Estimate, bound: float) -> tuple[list[int], list
             continue
         more, steps = growth + value[place] ** 2 / own, len(path) + 1
         p_value = float(fdtrc(steps, freedom, more * independent / (total * steps)))
-        if p_value < SIGNIFICANT:
+        if p_value < significance:
             held.add(kept[place])
             continue
         ended = float(np.sqrt(1.0 + more / rows))

@@ -1,9 +1,11 @@
 """Bags of ROS 1, read as if they were of ROS 2."""
 
 from collections.abc import Collection, Generator
+import contextlib
 import functools
 import os
 from pathlib import Path
+import sqlite3
 from typing import Any
 from urllib.parse import quote
 
@@ -43,10 +45,20 @@ class Ros1Reader(Reader):
 
 
 class SqliteReader(Sqlite3Reader):
-    """That of rosbags, for paths of any characters."""
+    """That of rosbags, for paths of any characters and tables that are as large as their file."""
 
     notes: tuple[Finding, ...] = ()
 
     def __init__(self, path: Path):
         # It takes a path for a part of an address.
         super().__init__(Path(quote(os.fsencode(path))))
+
+    def open(self) -> None:
+        """Open the database."""
+        address = f'file:{self.path}?mode=ro&immutable=1'
+        with contextlib.closing(sqlite3.connect(address, uri=True)) as database:
+            # Views and virtual tables may have rows without end.
+            query = "SELECT name FROM sqlite_master WHERE type = 'view' OR sql LIKE '%VIRTUAL%'"
+            if found := database.execute(query).fetchone():
+                raise ValueError(f'{found[0]} is no table')
+        super().open()
