@@ -15,8 +15,8 @@ NAMED = {
     'model/dynamics': (
         ('motors of couplings drive one joint alone',
          '(joint, k, drive.ratios[joint] * values)', '(joint, k, values)'),
-        ('mimicked joints do not load their driver',
-         'ratio * torques', 'torques'),
+        ('mimicked joints load their driver whatever their ratio',
+         'jacobian.T, links, axes=1', 'jacobian.T != 0.0, links, axes=1'),
     ),
     'parameters/physical_consistency': (
         ('impossible bodies',
@@ -96,21 +96,21 @@ NAMED = {
          'filter_without_phase(signals, FILTER_ORDER, FILTER_BAND / keep, pad, keep)',
          'signals[..., ::keep]'),
         ('W and torque filtered apart',
-         'decimate(samples.tau[rows].T, keep)[:, own]', 'samples.tau[start:stop:keep].T'),
+         'decimate(tau[rows].T, keep)[:, own]', 'tau[start:stop:keep].T'),
     ),
     'replay/replay_problem': (
         ('5/ω_n transient kept',
-         'return max(TRANSIENT * loop, integral)', 'return 0.0'),
+         'return max(slowest, min(', 'return 0.0 * max(slowest, min('),
     ),
     'replay/simulated_observation': (
         ('noise that the decimation leaves taken for all of it',
-         'NOISE_BAND if replay.filtered else 1.0', '1.0'),
-        ('dry friction by the sign of the speed alone', 'full[:, :, column] = values.T', 'pass'),
+         'NOISE_BAND if replay.decimation > 1 and not replay.restart else 1.0', '1.0'),
+        ('dry friction by the sign of the speed alone', 'list(slip_columns(robot, slip))', '[]'),
         ('held joints are fitted', '~held.T)', 'np.ones_like(held.T))'),
     ),
     'replay/didim': (
         ('mixing of steps with the wrong sign', 'fits[-1] - mixing', 'fits[-1] + mixing'),
-        ('gains never scaled', 'inertia / tuned', 'inertia / inertia if True else tuned'),
+        ('gains never scaled', 'inertia / replay.tuned_inertia', 'np.ones_like(inertia)'),
     ),
     'mixed/variances': (
         ('a joint may get worse', 'or self._guards(errors)', 'or True'),
