@@ -29,13 +29,14 @@ from std_msgs.msg import Float64MultiArray
 from ...core.arrays import Array
 from ...core.excitation.trajectory import Waypoints
 from ...core.verdict import FAIR, GOOD
+from ...core.verification.feed_forward import check_feed_forward
 from ...core.verification.hand_guiding import HandGuiding
 from ...exceptions import ControllerError, RobotIdError, RobotStateError
 from ..common import controller as jtc, runtime
 from ..common.batched_subscription import BatchedSubscription
 from ..common.controller import EFFORT_CONTROLLER_TYPES, FORWARDED, MANAGER, SWITCH, switch_request
 from ..common.guardian import Guardian
-from ..common.joint_states import MAX_TRAVEL
+from ..common.joint_states import MAX_REFERENCE_TRAVEL, MAX_TRAVEL
 from ..common.messages import is_complete, one_line, stack_joint_states, to_nanoseconds
 from ..common.model_node import ModelNode
 from ..common.processes import prefer_threads
@@ -243,20 +244,32 @@ class GravityCompensation(ModelNode):
         finally:
             list(self._held.take_serialized())
             self._switch_back(guardian)
-        self._hold(law)
+        if not self._stop.is_set():
+            self._hold(law)
 
     def _hold(self, law: HandGuiding) -> None:
         """Give the trajectory controller the efforts of this posture; it keeps those of a goal."""
-        robot, client = self._model.robot, self._holding
+        robot, client, states = self._model.robot, self._holding, list[Any]()
+        self.publish_state('checking', f"'{self._holder}' has the arm: its weight is added")
+
+        def heard() -> bool:
+            states.extend(self._held.take_newest()[0])
+            return len(states) > 1
+
         try:
             description = client.describe()
             if description.why_no_feed_forward or description.pid_gains(robot.joints)[1].any():
-                return  # it takes none, or its integral holds the arm
-            what = f"'{self._holder}' publishes no controller_state"
-            found = wait_until(lambda: self._held.take_newest()[0], self._timeout, what=what)
-            q = np.tile(jtc.reference_positions(found[-1], robot.joints), (2, 1))
+                return  # it takes none, or its integral will hold the arm
+            wait_until(
+                heard, self._timeout, what=f"'{self._holder}' publishes no controller_state"
+            )
+            references = np.array([jtc.reference_positions(s, robot.joints) for s in states])
+            if (np.ptp(references, axis=0) > MAX_REFERENCE_TRAVEL).any():
+                return  # somebody moves it already
+            q = np.tile(references[-1], (2, 1))
             still, tau = np.zeros_like(q), np.tile(law.holding(q[0]) / robot.drive_gain, (2, 1))
             points = Waypoints(robot.joints, np.array([0.0, HOLD_TIME]), q, still, still, tau)
+            check_feed_forward(points, robot, self.configuration.excitation.effort_share)
             goal = client.send(uuid.uuid4(), points, still[0], still[0], 0.0)
             wait_until(goal.accepted, self._timeout, what=f"no answer from '{client.action}'")
         except RobotIdError as error:

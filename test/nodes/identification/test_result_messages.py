@@ -10,8 +10,10 @@ from robotid_ros.core.regression.validation import Validation
 from robotid_ros.core.verification.gains import GainProposal, JointGains
 from robotid_ros.files.results import Entry, Residual, Results
 from robotid_ros.nodes.common.messages import (
+    ENDED,
     format_seconds,
     format_value,
+    MOVING,
     State,
     status,
     to_nanoseconds,
@@ -56,10 +58,8 @@ def test_values_are_found_by_key():
     assert (message.hardware_id, message.level) == ('tx40', DiagnosticStatus.OK)
 
 
-def test_states_know_whether_the_robot_moves():
-    moving = {'approaching', 'exciting', 'validating', 'verifying'}
-    assert {s.value for s in State if s.moving} == moving
-    assert {s.value for s in State if s.ended} == {'done', 'failed'}
+def test_states_in_which_the_robot_moves_and_that_end_a_session_exist():
+    assert MOVING | ENDED <= {s.value for s in State} and not MOVING & ENDED
 
 
 def test_parameters_are_grouped_by_joint_with_full_precision():
