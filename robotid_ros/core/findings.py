@@ -110,7 +110,8 @@ F101 columns_found info: Columns of '{table}' were found by their names: [[{quan
 F102 unit_assumed info: {quantity} is taken as {unit}, for {reason} DO If the unit is another one,
   give it by --units WHY A wrong unit of positions or times scales velocities and inertias.
 F103 time_unit_assumed info: The stamps {columns} are taken as {unit}, {reason} DO If the unit is
-  another one, give it by --units WHY Inertias go with the square of the unit of times.
+  another one, give it by --units WHY A wrong unit of times scales velocities by a factor and
+  inertias by its square.
 F104 velocities_left_out info: The velocities are left out, because the size of their unit, {unit},
   is unknown WHY Velocities are computed from positions anyway.
 F106 names_matched info: Names of joints differ from those of the robot: [[{words} is {joints}]]
@@ -118,9 +119,11 @@ F106 names_matched info: Names of joints differ from those of the robot: [[{word
 F107 joints_left_out info: {words} left out: not among the joints of the robot WHY Only joints of
   the robot description can be identified.
 F108 joints_by_order: No column name matches a joint: columns are matched by order: [[{words} is
-  {joints}]] DO If the order is wrong, give it by --joints WHY Another order mixes up the joints.
+  {joints}]] DO If the order is wrong, give it by --joints WHY A log of another order mixes up the
+  joints.
 F109 joints_by_number: Columns {columns} are matched by number to {joints} of {count} joints DO If
-  the joints are others, name them by --joints WHY Other joints mix up the parameters.
+  the joints are others, name them by --joints WHY A log of another part of the robot mixes up the
+  joints.
 F111 rows_of_other_joints info: {count} rows of other joints, or of the same joints in another
   order, are left out DO To use them, record a bag WHY Where publishers share a
   topic, a column is of another joint in each row.
@@ -137,7 +140,8 @@ F117 stamps_from_rate info: Stamps follow from the rate, {rate:g} Hz[[; the time
   {own:.4g} Hz]] DO If the rate is another one, correct or leave out --rate WHY A rate that is off
   scales velocities and inertias.
 F119 trials_joined info: The times of '{path}' start again within the file: the parts are taken as
-  trials one after another, {gap:g} s apart WHY Trials of other robots or loads do not fit.
+  trials one after another, {gap:g} s apart WHY Trials of different robots or loads do not belong
+  together.
 F120 metadata_missing info: metadata.yaml is missing: the data files are read without it WHY A
   recorder that was killed leaves none.
 F121 metadata_damaged: metadata.yaml is damaged ({reason}): the data files are read without it DO
@@ -161,9 +165,11 @@ F128 options_of_tables: --columns, --units and --rate are of tables, not of bags
 F129 topic_chosen info: The joint states of {topic} are used, not those of {others} DO If this
   topic is wrong, name joints of another topic by --joints WHY Publishers may be of several robots.
 F131 no_stamps: The joint states carry no stamps: the times of reception are used DO Let the
-  publisher stamp its messages WHY Times of reception jitter and are late.
+  publisher stamp its messages WHY Times of reception jitter and are late, which blurs
+  accelerations.
 F132 commands_as_efforts info: The joint states report {what} of {joints}: the controller's
-  commands are used instead WHY A drive that does not follow its command makes parameters wrong.
+  commands are used instead WHY A drive that does not follow its command, by friction or a limit,
+  makes parameters wrong.
 F133 efforts_of_topic info: The efforts are those of {topic} WHY Measured currents or torques may
   be published elsewhere than joint states.
 F135 update_rate info: The states of '{controller}' come at {rate:.4g} Hz, its parameter
@@ -246,8 +252,9 @@ F239 clock_starved info: {share:.0%} of the samples have the stamp of the one be
 F240 velocities_unlike error: The velocities are so many times the derivatives of the positions:
   [[{joints} {ratios:.3g}]] MEANS Where all joints agree, the stamps or the velocities have another
   unit or rate[[: right stamps would have {rate:.4g} Hz]]; else positions or velocities of these
-  joints have another unit DO Correct what is wrong. Of a table, give --units or --rate WHY A wrong
-  unit or rate makes every parameter wrong.
+  joints have another unit DO Correct what is wrong. Of a table, give --units or --rate WHY
+  Velocities are off by as much as the stamps, inertias by twice that; a position in another unit
+  makes every parameter wrong.
 F241 rows_copied: From {since:.2f} s on, {count} rows repeat earlier ones in every digit MEANS They
   are copies: σ is too small DO Leave them out (--to {since:.2f}) WHY Measured values never repeat
   in every digit while the robot moves.
@@ -265,7 +272,8 @@ F303 beyond_limits error: {joint} was recorded from {low:.4g} to {high:.4g}, out
   {lower:.4g} to {upper:.4g} DO Check unit (rad, not degrees), calibration, zero and URDF WHY
   Positions in degrees, or of another zero, make every parameter wrong.
 F304 locked_without_efforts info: No efforts with those of the others: [[{joints}, which stood at
-  {positions:.4g}]], taken as locked there WHY Gravity and inertia of the others depend on it.
+  {positions:.4g}]], taken as locked there WHY Gravity and inertia of the others depend on where
+  they are.
 F305 locked_though_moving: No efforts with those of the others: [[{joints}, which moved around
   {positions:.4g}]], taken as locked there DO Record them with the others, or at rest WHY ^
 F306 joints_not_recorded: The recording lacks some joints. They are taken as locked at [[{joints}
@@ -280,13 +288,15 @@ F309 names_alike: Joints of description and recording have names that are alike:
 # F4: efforts and model
 F401 effort_sign error: The effort of {joints} seems to have the opposite sign DO Set
   robot.drive_gain of {joints} to {gains:.3g}. For a table give --units 'effort=Nm*-1', with one
-  factor for each joint between commas{tried} WHY Positive efforts accelerate a joint forwards.
+  factor for each joint between commas{tried} WHY Positive efforts have to accelerate a joint in
+  its positive direction.
 F402 effort_gain error: The effort of {joint} is {factor:.4g} times what fits those of the other
   joints[[, as if it were in {unit}]] DO Set its robot.drive_gain to {gains:.3g}[[ (or multiply
   that of {other} by {other_gain:.3g}: these data do not show which)]]{tried} WHY One joint with a
   wrong scale spoils the parameters of those that share links with it.
 F403 efforts_swapped error: The efforts of {joints} are exchanged DO In a table, name their columns
-  the other way round. In a bag, correct the driver{tried} WHY Every parameter of both is wrong.
+  the other way round. In a bag, correct the driver{tried} WHY Every parameter of both joints is
+  wrong.
 F404 effort_scale error: Efforts do not fit the masses of the URDF, measured / needed: [[{joints}
   {factors:.3g}]] DO If the efforts are currents or in another unit, set robot.drive_gain to what
   turns them into torques, about {gains:.3g}[[. All joints seem to be in {unit}: for a table give
@@ -301,7 +311,8 @@ F406 effort_unit_of_log error: The efforts are {what} MEANS Parameters come out 
   the torque per {unit} of each joint, --units 'effort={unit}*0.12' for 0.12 N·m WHY ^
 F407 gravity_direction error: Gravity along ({direction:.2f}) in the frame of the base explains the
   efforts far better than robot.gravity does DO If the arm hangs, or stands on a wall or a slope,
-  set robot.gravity to that{tried} WHY Every mass and centre of mass is wrong.
+  set robot.gravity to that{tried} WHY With a wrong gravity, every mass and centre of mass is
+  wrong.
 F408 friction_jump error: The friction of {joint} changes by {jump:+.2g} {unit} at {since:.2f} s DO
   Leave out the time from {start:.2f} to {stop:.2f} s, or identify the parts separately, by --to
   {since:.2f} and --from {since:.2f}{tried} WHY One friction parameter has one value.
@@ -331,7 +342,8 @@ F415 offset_changed error: During the recording the zero of efforts changed: {ch
   moves looks like friction and gravity.
 F417 axis_reversed error: {joints} moves the other way round than in the URDF{instead} DO Multiply
   the axis in the URDF by -1, check the position limits, which turn with it, and set
-  robot.drive_gain to {gains:.3g} there{tried} WHY Positions, efforts and URDF have to agree on it.
+  robot.drive_gain to {gains:.3g} there{tried} WHY Positions, efforts and URDF have to agree which
+  way is positive.
 F418 effort_magnitudes error: The efforts of {joints} have no sign, they never go below zero DO
   Record them with their sign; of a servo, its sign bit (docs/efforts.md) WHY Magnitudes look like
   friction, and lack gravity.
@@ -362,7 +374,8 @@ F429 joints_exchanged error: Positions and efforts are exchanged: those of [[{jo
   columns by --columns{tried} WHY Each is taken for another joint.
 F430 spring_not_shown: The torque of {joint} explains {explained:.0%} of its deflection of
   {deflection:.1e} rad, {parameter} = {stiffness:.3g} MEANS These data show no spring DO Take the
-  joint out of robot.elastic.joints or improve its encoders WHY Noise shows no stiffness.
+  joint out of robot.elastic.joints or improve its encoders WHY A stiffness from a deflection that
+  is noise means nothing.
 F433 time_scale error: Gravity and inertia of the same bodies do not fit each other: either the
   stamps are {length:.3g} times as far apart as the samples were, or {share:.0%} of gravity acts DO
   Correct the unit or the rate of the times (of a table, --rate {rate:.4g}). If they are right, see
@@ -567,7 +580,8 @@ F822 nothing_validates error: No validation trajectory was found: {reason} DO Lo
   set excitation.validation.kind to none WHY Nothing else shows how well the model predicts.
 # F9: fleets; 'type' and 'robot' name the robot
 F901 inverted_effort error: The effort of {joint} has the opposite sign of the others ({gain:.2f}
-  times what they predict) DO Check its wiring and drive gain WHY Its parameters are wrong.
+  times what they predict) DO Check its wiring and drive gain WHY Its parameters do not belong to
+  those of its type.
 F902 undeclared_payload: Its links differ from those of the other robots as if {mass:+.3g} kg were
   at {joint} (p = {p:.1g}) DO Check tool, payload and their declaration WHY Feed-forward and
   contact detection of this robot are wrong by a payload.
@@ -594,7 +608,8 @@ F1006 no_messages error: {topics} have publishers, and no message of any arrives
   let the firewall pass UDP (docs/interface.md, nodes that do not hear each other) WHY Discovery
   works, transport does not: containers, shared memory or a firewall.
 F1102 not_latched: {node} does not keep '{topic}' for nodes that start later DO Publish it with the
-  durability transient_local, as robot_state_publisher does WHY A later recorder lacks it.
+  durability transient_local, as robot_state_publisher does WHY A recorder that starts later has no
+  robot description.
 F1103 quality_mismatch: {reader} hears nothing of {publisher} on '{topic}': it asks for {lacks},
   which {publisher} does not offer DO Give both the same quality of service WHY DDS does not
   connect them, and says nothing.
@@ -607,13 +622,15 @@ F1203 not_serving error: '{controller}' does not serve follow_joint_trajectory D
   activate it WHY No motion can be sent.
 F1204 controller_silent error: '{topic}' is silent[[, the controller is '{state}']] DO [[Activate
   the controller: 'ros2 control switch_controllers --activate {inactive}']][[The update loop of
-  '{active}' stands still, see controller_manager's log]] WHY A session needs that state.
+  '{active}' stands still, see controller_manager's log]] WHY A session needs the state of the
+  controller.
 F1205 controller_unfit error: {reason} DO See docs/guide/your_robot.md for what a controller has to
   have WHY A session is refused.
 F1206 controller_mute error: '{controller}' does not say which joints and interfaces it has DO
   Restart it, it must be a joint_trajectory_controller WHY A session has to know what it commands.
 F1207 other_controllers error: There is no controller '{controller}', but {others} DO Name one in
-  excitation.controller or by --controller, without the namespace before it WHY Nothing moves.
+  excitation.controller or by --controller, without the namespace before it WHY No motion can be
+  sent.
 F1208 no_controller error: There is no controller '{controller}', nobody serves
   follow_joint_trajectory DO Load and activate a joint_trajectory_controller, or set --namespace
   WHY ^
@@ -625,7 +642,8 @@ F1210 joints_taken error: '{controller}' is '{state}', and '{other}' has its joi
   cannot command one joint.
 F1211 stops_at_once info: '{controller}' holds at once when a motion is cancelled, without a ramp
   DO Set constraints.decelerate_on_cancel, and constraints.JOINT.max_deceleration_on_cancel of
-  every joint WHY A stop at full speed is a jump of the reference: drives may fail.
+  every joint WHY A stop at full speed is a jump of the reference, which drives may answer with a
+  fault.
 F1212 no_deceleration: '{controller}' is to brake along a ramp and has no deceleration for
   {joints}, so that it holds at once DO Set constraints.{joint}.max_deceleration_on_cancel and so
   on WHY The controller brakes only if every joint has one.
@@ -633,7 +651,8 @@ F1213 starts_at_last_command info: '{controller}' begins at its last command whe
   DO Set set_last_command_interface_value_as_state_on_activation to false WHY A robot that was
   moved meanwhile jumps back.
 F1214 open_loop: '{controller}' begins motions at its last command, for open_loop_control is set DO
-  Set open_loop_control to false WHY After an interrupted motion the robot jumps to the next one.
+  Set open_loop_control to false WHY A robot that was held up on its way jumps to where the next
+  motion begins.
 F1215 ends_in_motion info: '{controller}' accepts motions that do not end at rest DO Set
   allow_nonzero_velocity_at_trajectory_end to false WHY It holds the last velocity as its reference
   after the end.
@@ -645,7 +664,8 @@ F1217 uneven_updates: '{controller}' is to update at {update:g} Hz, controller_m
 F1218 unbearable_gains error: The bodies that Gazebo simulates, without rotor inertia, are unstable
   with the gains of {joints} at {rate:g} Hz DO Set lower gains: gazebo.launch.py derives them WHY
   Gains for geared drives shake links without rotors.
-F1301 didim_possible ok: Possible, with effort commands and gains WHY DIDIM replays the effort law.
+F1301 didim_possible ok: Possible, with effort commands and gains WHY DIDIM replays the law that
+  makes the effort.
 F1302 didim_gains info: DIDIM lacks the gains of {joints} DO Set them in the controller, or
   identify by wls WHY ^
 F1303 didim_commands info: DIDIM needs effort commands, '{controller}' commands {interfaces} DO
@@ -660,7 +680,8 @@ F1404 hardware_inactive error: Hardware '{hardware}' is '{state}' DO See its log
   control set_hardware_component_state {hardware} active' WHY It does not move.
 F1405 hardware_active ok: {hardware} active WHY The drives follow their controllers.
 F1406 broadcaster_inactive: '{controller}', which publishes joint states, is '{state}' DO Activate
-  it: 'ros2 control switch_controllers --activate {controller}' WHY No session runs.
+  it: 'ros2 control switch_controllers --activate {controller}' WHY Without joint states no session
+  runs.
 F1407 gazebo_friction info: Gazebo's dry friction / the description's: [[{joints} {factors:.2g}]]
   DO Compare identified values with these, not with the description WHY DART takes joint damping
   and dry friction into a step in two ways (docs/studies/real_stacks.md).
@@ -670,7 +691,8 @@ F1502 joints_lacking error: The joint states lack {joints}, they name {published
   joint_state_broadcaster publish every joint, or correct robot.joints WHY A joint without states
   cannot be identified.
 F1503 states_silent error: '{topic}' is silent though {nodes} publishes it DO Activate hardware and
-  joint_state_broadcaster ('ros2 control list_controllers') WHY Without them no session runs.
+  joint_state_broadcaster ('ros2 control list_controllers') WHY Without joint states no session
+  runs.
 F1504 no_states error: Nobody publishes '{topic}'[[, there is {others}]] DO Start the
   joint_state_broadcaster, remap its topic, or set --namespace WHY ^
 F1505 no_velocity info: The joint states have no velocity: positions are differentiated, only
@@ -689,11 +711,13 @@ F1602 stamps_stand error: The stamps of the joint states never advance DO Let th
   its messages, and listen for longer (--duration) WHY Without times there are no velocities.
 F1603 slow_states: Joint states come at {rate:.3g} Hz DO Publish them at {least:g} Hz or more, best
   at the rate of the controller WHY Motions reach some hertz, and are differentiated twice.
-F1604 timing_right ok: {rate:.4g} Hz, jitter {jitter:.3f ms}, none lost WHY Velocities are exact.
+F1604 timing_right ok: {rate:.4g} Hz, jitter {jitter:.3f ms}, none lost WHY Even stamps make exact
+  velocities.
 F1605 irregular_stamps: {repeated} of {count} stamps repeat the one before, {backward} jump back DO
   Look for a second publisher, or a clock that was set WHY Such samples are left out.
 F1606 states_lost info: {share:.1%} of the joint states are lost, the longest gap is {gap:.0f ms}
-  DO Record on the robot itself, with less load or over a better network WHY Gaps are guessed.
+  DO Record on the robot itself, with less load or over a better network WHY Accelerations within
+  gaps are guessed.
 F1607 stamps_uneven: The stamps jitter by {jitter:.2f ms} at {rate:.4g} Hz DO Stamp the states when
   they are measured, and run the control loop with real-time priority WHY An error of time is an
   error of velocity and acceleration.
@@ -711,7 +735,8 @@ F1802 no_efforts error: The joint states report {what}, and none is commanded DO
   joint_state_broadcaster the effort interfaces, or see docs/efforts.md for another topic of the
   driver WHY Without efforts nothing can be identified.
 F1803 effort_not_a_number error: Effort of {joints} is not a number DO Check its sensor, and that
-  the joint_state_broadcaster has its effort interface WHY It cannot be identified then.
+  the joint_state_broadcaster has its effort interface WHY A joint without effort cannot be
+  identified.
 F1804 efforts_all_zero: Every effort is exactly zero[[ though the arm {bears} its weight]] DO See
   docs/efforts.md for what drivers report WHY Nothing can be identified if they stay so in motion.
 F1805 effort_zero: Effort of {joints} is exactly zero throughout DO Move it a little: if it stays
@@ -724,13 +749,15 @@ F1808 no_weight info: No joint bears a weight that would show sign and unit of i
   the doctor again with the arm stretched out sideways, where gravity acts on its joints WHY Weight
   is a torque that is known without a motion.
 F1809 efforts_beyond_weight: Efforts at rest are more than weight and friction, {weights} DO Set
-  the zero of their sensors, and see that the arm touches nothing WHY It looks like gravity.
+  the zero of their sensors, and see that the arm touches nothing WHY A zero that is off looks like
+  gravity.
 F1810 efforts_without_weight: Efforts at rest lack the weight, {weights} DO Set robot.effort_kind:
   without_gravity if the driver subtracts it (docs/efforts.md) WHY Some drivers subtract gravity.
 F1811 efforts_unlike_weight: Efforts at rest do not fit the weight, {weights} DO Check their unit,
   robot.drive_gain, the payload, and the masses of the description WHY A wrong unit scales masses,
   inertias and friction.
-F1812 efforts_like_weight ok: Efforts at rest fit the weight, {weights} WHY Sign and unit fit.
+F1812 efforts_like_weight ok: Efforts at rest fit the weight, {weights} WHY Sign and unit are
+  right.
 F1813 efforts_opposite: Efforts at rest are opposite to the weight, {weights} DO Set its
   robot.drive_gain to -1[[, or robot.gravity if the {arm} hangs]] WHY Positive efforts have to
   accelerate a joint in its positive direction.
@@ -741,7 +768,8 @@ F1902 no_description error: [[Nobody publishes '{topic}']][['{empty}' holds noth
   with robot.urdf WHY ^
 F1903 configured_description info: Nothing on '{topic}', the configured robot.urdf is taken WHY
   Both should be of the same robot.
-F1904 no_limit: There is no {limit} limit of {joints} DO Set robot.{limit} WHY It bounds motions.
+F1904 no_limit: There is no {limit} limit of {joints} DO Set robot.{limit} WHY A motion is planned
+  and watched by it.
 F1905 described ok: '{robot}' with the joints {joints} WHY The model is that of this description.
 F1906 several_descriptions: '{topic}' holds {count} different descriptions ({nodes}) DO End all but
   the robot's own publisher WHY Which one a node takes is chance.
