@@ -15,7 +15,7 @@ from typing import NamedTuple
 from common import ROOT
 
 CORE = 'robotid_ros/core'
-COPIED = 'robotid_ros test urdf config launch benchmarks pyproject.toml package.xml'.split()
+COPIED = 'robotid_ros test urdf config launch benchmarks docs pyproject.toml package.xml'.split()
 # Processor time of the tests of one mutant [s]: several times what the slowest of them need.
 LIMIT = 400
 SURVIVED, OUT_OF_TIME = 'SURVIVED', 'no end'
