@@ -47,7 +47,7 @@ from ..common.waiting import run_in_executor, Silence, wait_until
 from .motion_clock import MotionClock
 
 # How often the reference is compared with the motion that was sent [s], and for how long the two
-# have to differ [s]. A step of the system's clock moves the stamps; the recorder tells of it.
+# have to differ [s]. A step of the system's clock moves the stamps: the watchdog tells of it.
 PERIOD, PERSISTENCE = 0.1, 0.25
 LATE = 0.05  # what stamps and the estimated start may be off [s]
 # Every node tells here of its parameters, those that change among them.
