@@ -1,4 +1,4 @@
-"""Bags of ROS 1, read as if they were of ROS 2."""
+"""Bags of ROS 1, read as if they were of ROS 2, and those in SQLite, of any path."""
 
 from collections.abc import Collection, Generator
 import contextlib

@@ -114,8 +114,11 @@ class ControllerDescription(Controller):
             why = 'what that adds is not known here, so no efforts are sent'
             return f"'{self.name}' commands {', '.join(below)}: {why}"
         if commands != ('effort',):
-            why = 'its command_interfaces would have to be [effort]'
-            return f"'{self.name}' commands {', '.join(commands)} and takes no efforts: {why}"
+            why = ' and takes no efforts'
+            if 'effort' in commands:
+                why = ', what drives make of efforts beside others is not known here'
+            who = f"'{self.name}' commands {', '.join(commands)}"
+            return f'{who}{why}: its command_interfaces would have to be [effort]'
         return ''
 
     def check_gains_are_torques(self) -> None:

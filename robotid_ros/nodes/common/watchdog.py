@@ -1,8 +1,9 @@
 """
 What stops the robot: the watchdog of joint states and controller states, joint by joint.
 
-`checks.py` has a table of everything that is watched; the supervisor cancels the motion where one
-of the checks raises.
+Where one of its checks raises, the supervisor of a session cancels the motion, and hand guiding
+gives the arm back to the trajectory controller. `nodes/excitation/checks.py` has a table of
+everything that a session watches.
 """
 
 from collections.abc import Sequence

@@ -123,7 +123,8 @@ def test_no_motion_starts_from_an_unknown_reference(message: SimpleNamespace):
         (('effort',), ''),
         (('position',), 'takes no efforts'),
         (('velocity',), 'takes no efforts'),
-        (('position', 'effort'), 'takes no efforts'),
+        (('position', 'effort'), 'is not known here'),
+        (('effort', 'velocity'), 'is not known here'),
     ],
 )
 def test_efforts_are_for_controllers_that_command_them_alone(commands, says: str):
