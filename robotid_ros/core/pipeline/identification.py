@@ -19,6 +19,7 @@ from ..diagnostics.data_quality import (
 )
 from ..diagnostics.data_warnings import data_warnings
 from ..diagnostics.plausibility import dissipation_warnings, exact_fit_warnings, FittedModel
+from ..excitation.trajectory import Motion
 from ..findings import Finding, finding, in_order, select, Severity
 from ..identification_settings import IdentificationSettings, SIMULATED
 from ..mixed.mixed_model import MixedModel
@@ -34,6 +35,7 @@ from ..regression.goodness_of_fit import validate_samples, validate_system
 from ..regression.validation import Validation
 from ..replay.didim import History
 from ..signals.invalid_samples import find_copies
+from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from .choices import choose_model
 from .estimation import check_method, estimate_base_parameters, iterate_friction_load, Progress
@@ -158,10 +160,16 @@ def identify(
     standard = standard_parameters(robot, base, estimate, estimation.system, *pull)
     progress('validating')
     chi = basic_solution(base, estimate.value)
-    held_out = None
+    held_out = other = None
     if validation is not None:
         prompt = without_delays(validation, estimation.delays, settings.signals.stamps)
-        held_out = validate(prompt, robot, chi, settings)
+        if isinstance(prompt, Recording):  # plain friction is judged by all samples, not by rows
+            tried = prepare(prompt, robot, settings.signals)
+            held_out = validate_samples(tried, robot, chi)
+            other = Motion(tried.q, tried.dq, tried.ddq)
+        else:
+            held_out = validate(prompt, robot, chi, settings)
+            other = held_out.motion
     # A replay has rows of the simulated motion, and rows of springs are combinations: what is
     # compared with other methods is the measured motion.
     if settings.method in SIMULATED or isinstance(robot, ElasticRobot):
@@ -199,7 +207,6 @@ def identify(
         *copied,
     ]
     motion, period = estimation.motion()
-    other = None if held_out is None else held_out.motion
     return Identification(
         robot, settings.method, base, estimate, essential, standard, fitted, held_out,
         in_order(findings), estimation.history,
