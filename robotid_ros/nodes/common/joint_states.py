@@ -11,13 +11,14 @@ import numpy as np
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
+from ...core.arrays import Array
 from ...exceptions import ControllerError
 from .batched_subscription import BatchedSubscription
-from .messages import is_well_formed
+from .messages import is_well_formed, to_nanoseconds
 from .waiting import wait_until
 
 LISTENING = 0.3  # to other publishers of joint states, such as a gripper's [s]
-OBSERVED_TIME = 0.3  # how long a robot is watched that has to rest [s]
+OBSERVED_TIME = 0.3  # how long a joint is watched that has to rest, by its stamps [s]
 # Travel meanwhile that is a motion [rad or m]: a reference at rest is constant, and positions that
 # are measured at rest differ by less, even with an encoder of 12 bits.
 MAX_REFERENCE_TRAVEL, MAX_TRAVEL = 1e-5, 5e-3
@@ -49,20 +50,28 @@ def check_at_rest(states: BatchedSubscription, timeout: float) -> None:
 
     ControllerError: a joint moves, or nobody says whether one does.
     """
-    seen, end = defaultdict[tuple[str, float], list[float]](list), time.monotonic() + timeout
+    # Stamps [s] and positions by joint and travel; a state that is repeated says nothing new.
+    seen = defaultdict[tuple[str, float], list[tuple[float, float]]](list)
+    spans: dict[tuple[str, float], Array] = {}
+    end = time.monotonic() + timeout
     with closing(states):
         while time.monotonic() < end:
             time.sleep(POLL_PERIOD)
             for message in states.take_messages():
+                stamp = to_nanoseconds(message.header.stamp) * 1e-9
                 for joint, position, travel in _positions(message):
-                    end = end if seen else time.monotonic() + OBSERVED_TIME
-                    seen[joint, travel].append(position)
-    if all(len(positions) < 2 for positions in seen.values()):
+                    seen[joint, travel].append((stamp, position))
+            spans = {key: np.ptp(rows, axis=0) for key, rows in seen.items()}
+            if spans and min(watched for watched, _ in spans.values()) >= OBSERVED_TIME:
+                break
+    unknown = [joint for (joint, _), (watched, _) in spans.items() if watched < OBSERVED_TIME]
+    if unknown or not spans:
+        names = ', '.join(dict.fromkeys(unknown)) or 'any joint'
         raise ControllerError(
-            f"'{states.topic}' does not say whether the robot rests: start what publishes it"
+            f"'{states.topic}' does not say whether the robot rests ({names}): start what "
+            'publishes it'
         )
-    travels = {key: np.ptp(positions) for key, positions in seen.items()}
-    if moving := [joint for (joint, most), moved in travels.items() if not moved <= most]:
+    if moving := [joint for (joint, most), (_, moved) in spans.items() if not moved <= most]:
         names = ', '.join(dict.fromkeys(moving))
         raise ControllerError(f'the robot moves ({names}): wait until it rests')
 

@@ -20,6 +20,7 @@ from robotid_ros.core.model import build_robot
 from robotid_ros.core.monitoring.external_effort import ContactThresholds
 from robotid_ros.exceptions import ControllerError
 from robotid_ros.files.configuration import read_mapping
+from robotid_ros.nodes.common.batched_subscription import BatchedSubscription
 from robotid_ros.nodes.common.controller import subscribe_states
 from robotid_ros.nodes.common.joint_states import check_at_rest
 from robotid_ros.nodes.common.messages import status
@@ -119,7 +120,8 @@ def test_malformed_joint_states_leave_the_live_prediction(nodes):
 class Controller:
     """States of a controller at 100 Hz, with a reference that moves or rests."""
 
-    def __init__(self, client: rclpy.node.Node, speed: float):
+    def __init__(self, client: rclpy.node.Node, speed: float, *, repeats: bool = False):
+        self._repeats = repeats
         self._publisher = client.create_publisher(JointTrajectoryControllerState, STATE, 10)
         self._speed, self._count = speed, 0
         self._timer = client.create_timer(0.01, self._publish)
@@ -127,7 +129,7 @@ class Controller:
     def _publish(self) -> None:
         self._count += 1
         message = JointTrajectoryControllerState(joint_names=['a', 'b'])
-        message.header.stamp.sec, centi = divmod(self._count, 100)
+        message.header.stamp.sec, centi = divmod(1 if self._repeats else self._count, 100)
         message.header.stamp.nanosec = centi * 10**7
         # Noise of an encoder on what is measured.
         moved = self._speed * 0.01 * self._count
@@ -152,6 +154,32 @@ def test_a_robot_that_moves_is_known(nodes, speed):
 def test_a_controller_that_is_silent_is_not_at_rest(nodes):
     with pytest.raises(ControllerError, match='does not say whether the robot rests'):
         check_at_rest(subscribe_states(nodes[0], 'arm_controller'), 0.1)
+
+
+def test_a_state_that_is_repeated_is_no_evidence_of_rest(nodes):
+    node, client = nodes
+    controller = Controller(client, 0.0, repeats=True)
+    with pytest.raises(ControllerError, match=r'whether the robot rests \(a, b\)'):
+        check_at_rest(subscribe_states(node, 'arm_controller'), 2.0)
+    assert controller._count > 2
+
+
+def test_a_gripper_does_not_say_that_the_arm_rests(nodes):
+    node, client = nodes
+    publisher = client.create_publisher(JointState, 'joint_states', 100)
+    stream = BatchedSubscription(node, JointState, 'joint_states')
+    wait_until(publisher.get_subscription_count, 'they are connected')
+    publisher.publish(JointState(name=['arm'], position=[0.0]))
+    clock = client.get_clock()
+
+    def publish() -> None:
+        state = JointState(name=['finger'], position=[0.0])
+        state.header.stamp = clock.now().to_msg()
+        publisher.publish(state)
+
+    client.create_timer(0.01, publish)
+    with pytest.raises(ControllerError, match=r'whether the robot rests \(arm\)'):
+        check_at_rest(stream, 2.0)
 
 
 def test_gains_are_left_alone_during_a_session(nodes, tmp_path):

@@ -73,7 +73,9 @@ class Robot:
     def publish(self) -> None:
         self.count += 1
         position = 0.02 * self.speed * self.count
-        self.joints.publish(JointState(name=['elbow'], position=[position]))
+        state = JointState(name=['elbow'], position=[position])
+        state.header.stamp = self.node.get_clock().now().to_msg()
+        self.joints.publish(state)
         if self.publishes:
             names = ['mass', *(f'cog.{k}' for k in 'xyz')]
             names += [f'inertia.i{k}' for k in ('xx', 'xy', 'xz', 'yy', 'yz', 'zz')]
