@@ -11,6 +11,7 @@ import os
 import signal
 import threading
 import time
+import traceback
 from typing import Any
 
 from ...entry import limit_blas_threads
@@ -24,6 +25,10 @@ POLL_PERIOD, KILL_TIMEOUT = 0.05, 1.0
 LOW_PRIORITY = 5
 
 ProgressCallback = Callable[[Any], None]
+
+
+class UnforeseenError(RobotIdError):
+    """Another error than a `RobotIdError` in a process; its cause has the traceback."""
 
 
 def run_in_process(
@@ -73,8 +78,11 @@ def run_in_process(
                 progress(value)
             elif kind == 'result':
                 return value
-            else:
+            elif kind == 'error':
                 raise RobotIdError(value)
+            else:
+                text, trace = value
+                raise UnforeseenError(text) from RuntimeError(trace)
     finally:
         receiver.close()
         # One that has processes of its own ends them first.
@@ -98,6 +106,13 @@ def start_in_process(
 
     threading.Thread(target=work, daemon=True).start()
     return future
+
+
+def describe_bug(error: BaseException) -> str:
+    """Return the traceback of an error that nobody foresaw, '' of one that says all itself."""
+    if isinstance(error, RobotIdError) and not isinstance(error, UnforeseenError):
+        return ''
+    return ''.join(traceback.format_exception(error))
 
 
 def _call_gently(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -132,5 +147,6 @@ def _child_main(
             # Its text only: an error's own arguments do not survive pickling.
             send('error', str(error))
         except Exception as error:
-            send('error', f'{one_line(error)} (a bug: please report it)')
+            text = f'{one_line(error)} (a bug: please report it)'
+            send('bug', (text, traceback.format_exc()))
             raise

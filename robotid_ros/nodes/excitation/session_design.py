@@ -28,7 +28,7 @@ from ...node_settings import ExcitationNodeSettings
 from ..common.joint_states import read_positions
 from ..common.messages import log_findings, one_line, State, trajectory_message
 from ..common.runtime import LATCHED, WorkerNode
-from ..common.worker_process import run_in_process, start_in_process
+from ..common.worker_process import describe_bug, run_in_process, start_in_process
 from .supervisor import PublishState
 
 # Most of a recording [bytes/s]: seven joints at 1 kHz; a session besides its excitation [s].
@@ -112,8 +112,12 @@ class SessionDesign:
         def collect() -> Trajectory | None:
             if not job.done():
                 return None
+            log = self._node.get_logger()
             if error := job.exception():
-                self._node.get_logger().info(f'no other motion: {one_line(error)}')
+                if trace := describe_bug(error):
+                    log.error(f'no other motion: {trace}')
+                else:
+                    log.info(f'no other motion: {one_line(error)}')
             elif motion := job.result():
                 self._publish_reference(motion)
                 return cast('Trajectory', motion)
@@ -195,7 +199,10 @@ def write_page(
     never, job = threading.Event(), (_draw_page, page, plan, urdf, configuration)
 
     def tell(done: Future[None]) -> None:
-        if error := done.exception():
+        error = done.exception()
+        if error and (trace := describe_bug(error)):
+            log.error(f'the design has no page: {trace}')
+        elif error:
             log.warning(f'the design has no page: {one_line(error)}')
         else:
             log.info(f"the arm along its motion: '{page}'")

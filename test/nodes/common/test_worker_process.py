@@ -12,7 +12,7 @@ import pytest
 from waiting import PATIENCE, wait_until
 
 from robotid_ros.exceptions import LimitError, RobotIdError
-from robotid_ros.nodes.common.worker_process import run_in_process
+from robotid_ros.nodes.common.worker_process import describe_bug, run_in_process, start_in_process
 
 
 def double(value, progress):
@@ -91,6 +91,18 @@ def test_errors_come_back_as_their_sentence():
         run(fail)
     with pytest.raises(RobotIdError, match='killed'):
         run(die)
+
+
+def ask(function, *arguments):
+    return start_in_process(function, *arguments, stop=threading.Event(), time_limit=PATIENCE)
+
+
+def test_what_nobody_foresaw_has_a_traceback():
+    assert describe_bug(ask(leave_a_limit, None).exception()) == ''
+    here = describe_bug(ask(lambda: None).exception())  # which cannot be pickled
+    assert 'Traceback' in here and "Can't pickle" in here
+    there = describe_bug(ask(fail, None).exception())
+    assert "raise ZeroDivisionError('oh')" in there and '(a bug: please report it)' in there
 
 
 def test_it_ends_when_asked_or_late():

@@ -34,6 +34,9 @@ class Log(list[str]):
     def warning(self, text: str) -> None:
         self.append(f'warning: {text}')
 
+    def error(self, text: str) -> None:
+        self.append(f'error: {text}')
+
 
 @pytest.fixture
 def saved():
@@ -60,6 +63,15 @@ def test_where_it_cannot_be_written_is_a_warning(saved, tmp_path: Path):
     wait_until(lambda: log, 'it is said')
     (said,) = log
     assert said.startswith('warning: the design has no page: ') and 'Traceback' not in said
+
+
+def test_a_page_that_a_bug_prevents_is_an_error_with_its_traceback(saved, tmp_path: Path):
+    log = Log()
+    write_page(tmp_path / 'scara_trajectory.yaml', saved[0], 1, saved[2], log)  # type: ignore
+    wait_until(lambda: log, 'it is said')
+    (said,) = log
+    assert said.startswith('error: the design has no page: ')
+    assert '_draw_page' in said and 'a bug: please report it' in said
 
 
 def test_a_poor_design_is_not_run():
