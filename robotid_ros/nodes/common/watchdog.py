@@ -72,6 +72,7 @@ class Watchdog:
         self._frozen = FrozenWatch(robot.joints, STICKING * self._tracking)
         self._velocity = VelocityWatch(robot.joints, robot.limits.velocity)
         self._stamp, self._position = -1, np.full(len(robot.joints), np.nan)
+        self._malformed = 0  # joint states since the last good one
         # What was a number once, by the name of the quantity: (n,).
         self._reported: dict[str, NDArray[np.bool_]] = {}
         self.begin(now)
@@ -85,10 +86,11 @@ class Watchdog:
         self._changed = np.full((3, len(self.joints)), np.nan)
         self._frozen.begin()
 
-    def check_joint_states(self, states: JointTable, now: float) -> None:
-        """Check what sensors say since the last call, at a time [s]."""
+    def check_joint_states(self, states: JointTable, now: float, malformed: int = 0) -> None:
+        """Check what sensors say since the last call, at a time [s]; others were `malformed`."""
         # A repeated stamp brings nothing new: it counts as silence.
         heard = bool(len(states.stamp)) and int(states.stamp[-1]) != self._stamp
+        self._malformed = malformed + (0 if heard else self._malformed)
         if len(states.stamp):
             self._stamp, self._position = int(states.stamp[-1]), states.position[-1]
             self._check_numbers('position', states.position, SensorError)
@@ -105,9 +107,17 @@ class Watchdog:
                 self._check_effort(states.stamp, states.effort)
                 self._check_effort_changes(states)
         silence = self._joints_silence.update(now, heard=heard)
-        if silence > self._settings.stale_after:
-            text = f'joint states stopped {silence:.2f} s ago: is the driver running?'
-            raise SilentRobotError(text, self.joints)
+        if silence <= self._settings.stale_after:
+            return
+        if self._malformed:
+            raise RobotStateError(
+                f'only malformed joint states for {silence:.2f} s, {self._malformed} of them, '
+                'with a joint named twice or values missing: who publishes them?'
+            )
+        if not self._stamp:
+            raise RobotStateError('joint states have no stamps: let their publisher set them')
+        text = f'joint states stopped {silence:.2f} s ago: is the driver running?'
+        raise SilentRobotError(text, self.joints)
 
     def check_locked(self, messages: Sequence[Any]) -> None:
         """Check well-formed JointState: joints that do not take part stand as in the model."""

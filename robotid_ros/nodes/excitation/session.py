@@ -177,7 +177,12 @@ class Session(Supervisor):
         self._approach(phase, start, goal, speed)
         # A controller that was restarted, or holds what it measured, would begin with a step.
         _, held = self.wait_for_reference()
-        if np.abs(held - goal).max() > MAX_STEP:
+        if (away := np.abs(held - goal)).max() > MAX_STEP:
+            joint = self.context.robot.joints[int(np.argmax(away))]
+            self.context.node.get_logger().warning(
+                f'the controller holds {joint} {away.max():.4g} away from where the motion '
+                'begins, as if it had been restarted: moving there again'
+            )
             self._approach(phase, held, goal, speed)
 
     def _approach(self, phase: GoalPhase, start: Array, goal: Array, speed: float) -> None:

@@ -59,6 +59,7 @@ DEPTH = 5000  # messages that may wait in a queue: 5 s at 1 kHz, should Python b
 KEPT_STATES = 1000
 # How long the reference must rest before a motion, by its stamps [s]: 1e-8 rad/s is seen to move.
 REST_TIME = 0.1
+HOLDING_STATES = 3  # to wait for after a cancel, before it is asked which position is held
 REASON_TIMEOUT = 0.1  # how much later than its end the reason of a motion's end may arrive [s]
 
 PublishState = Callable[[State, str, dict[str, Any]], None]
@@ -193,6 +194,11 @@ class Supervisor:
             self._cancel()
             if answers:
                 raise RobotStateError(f'{error}; {self._outcome(answers)}') from None
+            if isinstance(error, SensorError) and (joint := self._find_unheld_joint()):
+                raise SensorError(
+                    f'{error}; the controller holds no position of {joint} now and gives it no '
+                    'torque: deactivate and activate it'
+                ) from None
             if isinstance(error, TrackingError) and goal is not None:
                 self._raise_violation(goal, points)
                 if gap := describe_gap(self._recent_states()):
@@ -238,11 +244,10 @@ class Supervisor:
         now, joints = time.monotonic(), self._joints
         joint_states, malformed = self._joint_states.take_newest(is_well_formed)
         table = stack_joint_states(joint_states, joints)
-        self._watchdog.check_joint_states(table, now)
+        self._watchdog.check_joint_states(table, now, malformed)
         self._watchdog.check_locked(joint_states)
-        states, malformed_too = self._states.take_newest(
-            lambda message: jtc.is_well_formed_state(message, joints), NEWEST if every_state else 1
-        )
+        count = NEWEST if every_state else 1
+        states, malformed_too = self._states.take_newest(self._is_well_formed, count)
         self._watchdog.check_controller_state(states[-1] if states else None, now)
         topic = self._joint_states.topic
         log = self.context.node.get_logger()
@@ -392,6 +397,20 @@ class Supervisor:
                 return f'{named} deactivated: activate again'
         return f'cancelled, but {named} not deactivated: deactivate by hand'
 
+    def _find_unheld_joint(self) -> str:
+        """Return a joint whose position the controller does not hold after a cancel, or ''."""
+        # It takes what it measures for its reference, even no number, and keeps that for good.
+        list(self._states.take_serialized())
+        states = list[Any]()
+
+        def held_since() -> bool:
+            states.extend(self._states.take_newest(self._is_well_formed)[0])
+            return len(states) >= HOLDING_STATES
+
+        wait_until(held_since, REASON_TIMEOUT)
+        held = jtc.stack_states(states[-1:], self._joints, 'reference')
+        return next((self._joints[k] for k in np.argwhere(~np.isfinite(held))[:, 1]), '')
+
     def _has_finished(self, goal: TrajectoryGoal, points: Waypoints) -> bool:
         """Whether the goal has ended well; where not, who ended it comes before how."""
         try:
@@ -430,4 +449,7 @@ class Supervisor:
         """Return the newest well-formed states of the controller, of this motion."""
         list(self._states.take_serialized())
         decoded = map(self._states.decode, list(self._states.recent)[-KEPT_STATES:])
-        return [s for s in decoded if s is not None and jtc.is_well_formed_state(s, self._joints)]
+        return [s for s in decoded if s is not None and self._is_well_formed(s)]
+
+    def _is_well_formed(self, state: Any) -> bool:
+        return jtc.is_well_formed_state(state, self._joints)

@@ -37,7 +37,13 @@ from ..common.batched_subscription import BatchedSubscription
 from ..common.controller import EFFORT_CONTROLLER_TYPES, FORWARDED, MANAGER, SWITCH, switch_request
 from ..common.guardian import Guardian
 from ..common.joint_states import MAX_REFERENCE_TRAVEL, MAX_TRAVEL
-from ..common.messages import is_complete, one_line, stack_joint_states, to_nanoseconds
+from ..common.messages import (
+    is_complete,
+    is_well_formed,
+    one_line,
+    stack_joint_states,
+    to_nanoseconds,
+)
 from ..common.model_node import ModelNode
 from ..common.processes import prefer_threads
 from ..common.runtime import serve
@@ -305,21 +311,21 @@ class GravityCompensation(ModelNode):
 
     def _follow(self, guardian: Guardian) -> Iterator[Seen]:
         """Yield joint states until it is stopped; raise where the arm must not be guided on."""
-        robot, stamp = self._model.robot, 0
+        robot, stamp = self._model.robot, -1
         settings = dataclasses.replace(self.configuration.excitation, position_tolerance=(0.0,))
         fastest = np.minimum(robot.limits.velocity, self.settings.speed_limit)
         # Damping and speed limit take velocities at their word: positions must agree to that.
         limits = dataclasses.replace(robot.limits, velocity=fastest)
         watched = dataclasses.replace(robot, limits=limits)
         watchdog = Watchdog(watched, settings, time.monotonic(), effort_reported=False)
-        complete = partial(is_complete, joints=robot.joints)
         while not (self._ending.is_set() or self._stop.is_set()):
             guardian.check()
-            found, _ = self._states.take_newest(complete, 1)
+            states, malformed = self._states.take_newest(is_well_formed)
             # What comes again, as from a driver that has lost its hardware, says nothing new.
-            found = [m for m in found if to_nanoseconds(m.header.stamp) > stamp]
+            found = [m for m in states if to_nanoseconds(m.header.stamp) > stamp]
+            found = [m for m in found if is_complete(m, robot.joints)][-1:]
             rows = stack_joint_states(found, robot.joints)
-            watchdog.check_joint_states(rows, time.monotonic())
+            watchdog.check_joint_states(rows, time.monotonic(), malformed)
             if not found:
                 time.sleep(LOOK_PERIOD)
                 continue

@@ -51,14 +51,14 @@ def joint_state(
     )
 
 
-def look(dog, *messages, now=0.0):
-    dog.check_joint_states(stack_joint_states(messages, JOINTS), now)
+def look(dog, *messages, now=0.0, malformed=0):
+    dog.check_joint_states(stack_joint_states(messages, JOINTS), now, malformed)
 
 
-def look_until(now, dog, *messages, since=0.0):
+def look_until(now, dog, *messages, since=0.0, malformed=0):
     """Look every 10 ms, as the monitor does."""
     for k in range(round((now - since) * 100)):
-        look(dog, *messages, now=since + 0.01 * (k + 1))
+        look(dog, *messages, now=since + 0.01 * (k + 1), malformed=malformed)
 
 
 def point(positions=(), velocities=(), effort=()):
@@ -127,6 +127,33 @@ def test_silence_and_repetition_are_stale_alike():
     look_until(0.24, repeating, joint_state(1.0))
     with pytest.raises(RobotStateError, match='joint states stopped'):
         look_until(0.26, repeating, joint_state(1.0), since=0.24)
+
+
+def test_malformed_states_are_named_when_no_other_comes():
+    dog = watchdog()
+    look(dog, joint_state(1.0), now=0.0)
+    look_until(0.2, dog, malformed=50)
+    look(dog, joint_state(1.2), now=0.21, malformed=50)
+    look_until(0.4, dog, since=0.21, malformed=50)
+    with pytest.raises(RobotStateError, match=r'only malformed joint states for 0\.26 s, 1350 of'):
+        look_until(0.5, dog, since=0.4, malformed=50)
+
+
+def test_states_without_stamps_are_no_silence():
+    dog = watchdog()
+    with pytest.raises(RobotStateError, match='joint states have no stamps: let their publisher'):
+        look_until(0.3, dog, joint_state(0.0))
+
+
+@pytest.mark.parametrize(('step', 'ends'), [(-0.2, True), (-0.05, False), (2, False), (4, True)])
+def test_a_clock_that_is_set_ends_a_motion(step, ends):
+    dog = watchdog()
+    dog.check_controller_state(controller_state(stamp=10.0), 0.0)
+    if not ends:
+        dog.check_controller_state(controller_state(stamp=10.0 + step), 0.01)
+        return
+    with pytest.raises(RobotStateError, match=rf'clock was set by \{step:+.2f} s'):
+        dog.check_controller_state(controller_state(stamp=10.0 + step), 0.01)
 
 
 def test_a_reader_without_processor_is_not_a_silent_robot():

@@ -16,6 +16,7 @@ from robotid_ros.core.model import build_robot, Robot
 from robotid_ros.exceptions import ConfigurationError, LimitError, RobotStateError
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.node_settings import ExcitationNodeSettings
+from robotid_ros.nodes.common.messages import State
 from robotid_ros.nodes.excitation.session import check_accepted, let_in, Session
 from robotid_ros.nodes.excitation.supervisor import Supervisor
 
@@ -80,3 +81,22 @@ def test_an_owner_of_a_session_takes_its_context_alone(owner: type):
 def test_nothing_untyped_is_handed_on():
     modules = Path(inspect.getfile(Session)).parent.glob('*.py')
     assert not [path.name for path in modules if 'tuple[Any, ...]' in path.read_text()]
+
+
+def test_a_second_approach_says_why_the_robot_moves_again(robot: Robot):
+    goal, said, moves = np.array([0.3, 0.2]), [], []
+    held = iter([(0, np.zeros(2)), (0, np.array([0.3, 0.1]))])
+    session = SimpleNamespace(
+        wait_for_reference=lambda: next(held),
+        publish_standing=lambda *_: None,
+        recorder=None,
+        _approach=lambda _, start, *__: moves.append(start.tolist()),
+        context=SimpleNamespace(
+            robot=robot,
+            node=SimpleNamespace(get_logger=lambda: SimpleNamespace(warning=said.append)),
+        ),
+    )
+    Session.move_to(session, State.APPROACHING, goal, '')  # type: ignore
+    assert moves == [[0.0, 0.0], [0.3, 0.1]]
+    (text,) = said
+    assert text.startswith('the controller holds joint_2 0.1 away from where the motion begins')

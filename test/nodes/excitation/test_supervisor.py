@@ -16,7 +16,7 @@ from waiting import PATIENCE, wait_until
 
 from robotid_ros.core.excitation.trajectory import point_to_point
 from robotid_ros.core.model import build_robot, Robot
-from robotid_ros.exceptions import ControllerError, RobotStateError, SilentRobotError
+from robotid_ros.exceptions import ControllerError, RobotStateError, SensorError, SilentRobotError
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.node_settings import ExcitationNodeSettings
 from robotid_ros.nodes.common.controller import TrajectoryClient
@@ -45,6 +45,7 @@ class Driver:
         )
         self._count, self._effort = 0, 0.0
         self.garbage, self.good, self.drift, self.active = 0, True, 0.0, True
+        self.place = 0.0  # of the second joint, of which the controller makes its reference
         self.publishers = [self._states]
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -55,12 +56,12 @@ class Driver:
             self._count += 1
             if self.good:
                 state = JointState(
-                    name=JOINTS, position=[0.0] * 2, velocity=[0.0] * 2, effort=[0.0] * 2
+                    name=JOINTS, position=[0.0, self.place], velocity=[0.0] * 2, effort=[0.0] * 2
                 )
                 state.header.stamp = to_time(self._count * 10_000_000)
                 for publisher in self.publishers:
                     publisher.publish(state)
-            reference = JointTrajectoryPoint(positions=[self.drift * self._count, 0.0])
+            reference = JointTrajectoryPoint(positions=[self.drift * self._count, self.place])
             message = JointTrajectoryControllerState(
                 joint_names=JOINTS,
                 reference=reference,
@@ -150,11 +151,29 @@ def test_two_publishers_of_the_same_states_are_named_once(
     assert (said + capfd.readouterr().err).count(text) == 1
 
 
-def test_nothing_but_garbage_is_silence(monitor: Supervisor, driver: Driver):
+def test_nothing_but_garbage_is_said(monitor: Supervisor, driver: Driver):
     monitor.begin()
     driver.garbage, driver.good = 1, False
-    with pytest.raises(RobotStateError, match='joint states stopped'):
+    with pytest.raises(RobotStateError, match='only malformed joint states'):
         wait_until(lambda: monitor.check() and False, 'that is said')
+
+
+def test_a_joint_that_the_controller_does_not_hold_after_nan_is_named(
+    supervise: Callable[..., Supervisor], robot: Robot, driver: Driver, controller
+):
+    points = point_to_point(robot.joints, *np.eye(2), np.ones(2), np.ones(2))
+    supervisor = supervise()
+    supervisor.guardian.wait_ready(PATIENCE)
+    driver.place = np.nan
+    with pytest.raises(SensorError, match='is not a number') as caught:
+        supervisor.run(points, GoalPhase(State.APPROACHING, ''))
+    assert 'the controller holds no position of joint_2 now and gives it no' in str(caught.value)
+
+
+def test_a_joint_that_is_held_after_nan_is_not_named(
+    supervise: Callable[..., Supervisor], driver: Driver
+):
+    assert supervise()._find_unheld_joint() == ''
 
 
 def test_a_reference_is_seen_to_rest_where_states_arrive_faster_than_they_are_decoded(
