@@ -29,7 +29,6 @@ class JointTorques(NamedTuple):
 
     joint: int
     time: Array  # [s]
-    W: Array  # (N, b)
     measured: Array
     error: Array  # what the fit leaves of it
     rigid: Array  # of links, rotor and spring, as fitted
@@ -69,7 +68,7 @@ def joint_torques(fitted: FittedModel) -> list[JointTorques]:
             named.append((name, W[:, column] * value[column]))
         friction = {name: torque for name, torque in named if rms(torque) > NO_PART * rms(Y)}
         own = W[:, rigid] @ value[rigid]
-        result.append(JointTorques(j, time, W, Y, Y - W @ value, own, friction))
+        result.append(JointTorques(j, time, Y, Y - W @ value, own, friction))
     return result
 
 

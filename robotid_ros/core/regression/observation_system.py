@@ -466,10 +466,12 @@ def stack_factors(systems: Sequence[System]) -> Factors:
 
 def _of_batches(template: System, factors: Array, counts: Indices) -> Factors:
     """Return the system of factors of [W D Y] of batches (n, K, b + d + 1, b + d + 1)."""
-    n, count, size, _ = factors.shape
-    total = triangular_factor(factors.reshape(n, count * size, size))
+    size = factors.shape[-1]
     own = [*range(len(template.names)), size - 1]
-    return _factors(template, total, counts, triangular_factor(factors[..., own]))
+    # Joint by joint, since each factor takes a copy of its rows.
+    total = np.stack([triangular_factor(joint.reshape(-1, size)) for joint in factors])
+    batches = np.stack([triangular_factor(joint[..., own]) for joint in factors])
+    return _factors(template, total, counts, batches)
 
 
 def _factors(template: System, total: Array, counts: Indices, batches: Array) -> Factors:

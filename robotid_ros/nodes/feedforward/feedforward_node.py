@@ -216,6 +216,7 @@ class FeedForward(ModelNode):
             raise ControllerError(reason)
         jtc.check_controller(description, self._model.robot)
         self._period = 1.0 / (description.rate or USUAL_RATE)
+        self._gains = description.pid_gains(self._model.robot.joints)
         self._guardian = self._new_guardian(self._stopping)
         self._server = EarlyServer(
             self._on_goal,
@@ -352,9 +353,9 @@ class FeedForward(ModelNode):
         ends = trajectory.points[0], trajectory.points[-1]
         first, last = (1e-9 * to_nanoseconds(point.time_from_start) for point in ends)
         ahead = self._ahead(trajectory)
-        # One that begins from a state may have to wait for that; what is held may have to be read.
-        known = first + ahead == 0.0 or time.monotonic() - self._heard < WATCH_PERIOD
-        known = known and (self._latest is not None or self._held_effort is not None)
+        # Where it begins, and what is held, may be in a state that has to be waited for.
+        told = self._latest is not None or self._held_effort is not None
+        known = (first + ahead == 0.0 and told) or time.monotonic() - self._heard < WATCH_PERIOD
         updates = max((ahead + last) / self._period, len(trajectory.points))
         return known and updates <= feed_forward.IN_ONE_CALL
 
@@ -406,7 +407,7 @@ class FeedForward(ModelNode):
     def _read_held_effort(self) -> Array:
         """Read what the controller holds (n,) ahead of its feedback; 0 where nobody can know."""
         joints = self._model.robot.joints
-        p, i, d = self._description_client.describe().pid_gains(joints)
+        p, i, d = self._gains
         moves, state = np.abs(self._reference()[1]).max() > AT_REST, self._newest_state
         parts = state.output.effort, state.error.positions, state.error.velocities
         effort, error, change = (jtc.by_joint(state, values, joints) for values in parts)

@@ -169,12 +169,14 @@ def test_a_goal_takes_over_from_what_the_controller_holds_for_others(integral, s
     values = {'joints': joints, 'command_interfaces': ['effort']}
     values |= {f'gains.turn.{k}': x for k, x in zip('pid', (100.0, integral, 10.0), strict=True)}
     description = ControllerDescription.from_parameters('arm', values)
-    relay._description_client = Mock(describe=lambda: description)
-    relay._newest_state, relay._timeout, relay._heard = state, 1.0, np.inf
+    relay._gains = description.pid_gains(joints)
+    relay._newest_state, relay._timeout, relay._heard = state, 1.0, -np.inf
     relay._take_states = Mock()
     relay._model, relay._payload, relay._period = Mock(robot=ROBOT, chi=ROBOT.prior), 0.0, 0.01
     relay.configuration = Mock(excitation=Mock(effort_share=1.0))
     relay.settings = Mock(ramp=0.5, largest_slowdown=1.0)
     assert not relay._is_quick(goal(0.0, 1.0))
+    relay._heard = np.inf
+    assert relay._is_quick(goal(0.0, 1.0))
     points, *_ = relay._with_efforts(goal(0.0, 1.0))
     assert points.tau[0] == pytest.approx([held])
