@@ -96,7 +96,7 @@ def test_a_second_approach_says_why_the_robot_moves_again(robot: Robot):
             node=SimpleNamespace(get_logger=lambda: SimpleNamespace(warning=said.append)),
         ),
     )
-    Session.move_to(session, State.APPROACHING, goal, '')  # type: ignore
+    Session.move_to(session, State.APPROACHING, goal, '')
     assert moves == [[0.0, 0.0], [0.3, 0.1]]
     (text,) = said
     assert text.startswith('the controller holds joint_2 0.1 away from where the motion begins')

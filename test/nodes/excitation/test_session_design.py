@@ -67,7 +67,7 @@ def test_where_it_cannot_be_written_is_a_warning(saved, tmp_path: Path):
 
 def test_a_page_that_a_bug_prevents_is_an_error_with_its_traceback(saved, tmp_path: Path):
     log = Log()
-    write_page(tmp_path / 'scara_trajectory.yaml', saved[0], 1, saved[2], log)  # type: ignore
+    write_page(tmp_path / 'scara_trajectory.yaml', saved[0], 1, saved[2], log)
     wait_until(lambda: log, 'it is said')
     (said,) = log
     assert said.startswith('error: the design has no page: ')
