@@ -182,9 +182,7 @@ def identify(
         judged = (mixed.plain, mixed.base)
     described, fit = judged[0], plain.estimate
     of_log = getattr(recording, 'notes', ())
-    # Of efforts of other instants, nothing else can be told.
-    told = select((*notes, *estimation.notes), 'clocks_differ')
-    data = [] if told else data_warnings(*judged, samples, plain.sampled_systems, fit, whole)
+    data = data_warnings(*judged, samples, plain.sampled_systems, fit, whole)
     # The log says its unit itself, the configuration what its efforts are worth.
     said, seen = select(of_log, 'effort_unit_of_log'), select(data, 'effort_unit')
     # Gravity was not missing where it has another direction.

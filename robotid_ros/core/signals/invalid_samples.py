@@ -1,7 +1,7 @@
 """Samples that cannot be used: missing, repeated, spikes, clipped; efforts, speeds of others."""
 
 from collections.abc import Sequence
-from itertools import combinations, compress
+from itertools import compress
 import warnings
 
 import numpy as np
@@ -81,26 +81,11 @@ def find_usable_samples(recording: Recording, max_gap: float) -> tuple[Mask, lis
                 spike |= found
     kept[rows[spike]] = False
     rows = rows[~spike]
-    notes += _one_for_two(recording.joints, recording.position[rows])
     stale = find_repeated(time[rows], recording.position[rows], recording.effort[rows], max_gap)
     if stale.any():
         notes.append(finding('samples_repeated', count=int(stale.sum())))
         kept[rows[stale]] = False
-    copies = find_copies(np.column_stack([recording.position, recording.effort])[kept])
-    if copies.any():
-        since = float(time[kept][copies][0] - time[0])
-        notes.append(finding('rows_copied', count=int(copies.sum()), since=since))
     return kept, [*notes, *_jumps(recording, kept, max_gap)]
-
-
-def _one_for_two(joints: Sequence[str], columns: Array) -> list[Finding]:
-    """Name joints that have the same positions (N, n) in every digit, of those that change."""
-    few = columns[:: max(1, len(columns) // MIN_ROWS)]
-    changes = np.flatnonzero(np.ptp(few, axis=0) > 0.0).tolist() if len(few) >= MIN_ROWS else []
-    pairs = [(i, j) for i, j in combinations(changes, 2) if np.array_equal(few[:, i], few[:, j])]
-    same = [pair for pair in pairs if np.array_equal(*columns[:, list(pair)].T)]
-    named = [[joints[k] for k in pair] for pair in same]
-    return [finding('column_for_two', pair) for pair in named]
 
 
 def _jumps(recording: Recording, kept: Mask, max_gap: float) -> list[Finding]:
@@ -189,23 +174,18 @@ def find_repeated(time: Array, position: Array, effort: Array, max_gap: float) -
     return stale
 
 
-def find_copies(rows: Array, others: Array | None = None) -> Mask:
+def find_copies(rows: Array, others: Array) -> Mask:
     """
-    Find rows (N, m) that are copies of earlier ones, or of other rows (K, m), in every digit.
+    Find rows (N, m) that are copies of other rows (K, m), in every digit.
 
     So many of them have to follow each other as they do there, while most of them differ: single
     rows of coarse sensors repeat, and a robot at rest does.
     """
     keys = _digest(rows)
-    if others is None and len(np.unique(keys)) == len(keys):  # sorts without places are quick
-        return np.zeros(len(keys), dtype=bool)
-    known = keys if others is None else _digest(others)
-    values, first = np.unique(known, return_index=True)
+    values, first = np.unique(_digest(others), return_index=True)
     place = np.searchsorted(values, keys).clip(max=len(values) - 1)
     distance = np.arange(len(keys)) - first[place]
     copied = values[place] == keys
-    if others is None:
-        copied &= distance > 0
     found = np.zeros(len(keys), dtype=bool)
     ends = np.flatnonzero((np.diff(distance) != 0) | (np.diff(copied) != 0)) + 1
     starts, stops = np.r_[0, ends], np.r_[ends, len(keys)]
@@ -279,16 +259,6 @@ def quantization_steps(effort: Array) -> Array:
     few = [1 < x.size <= MAX_COARSE_LEVELS for x in levels]
     pairs = zip(levels, few, strict=True)
     return np.array([float(np.median(np.diff(x))) if coarse else 0.0 for x, coarse in pairs])
-
-
-def position_steps(position: Array) -> Array:
-    """Return the steps (n,) of which positions change by multiples only, else 0."""
-    steps = np.zeros(position.shape[1])
-    for j, changes in enumerate(np.abs(np.diff(position, axis=0)).T):
-        changes = changes[(changes > 0.0) & (changes < np.pi)]
-        if changes.size >= MIN_LEVELS and _whole(changes, changes.min()):
-            steps[j] = changes.min()
-    return steps
 
 
 def _levels(column: Array) -> Array:
