@@ -20,7 +20,7 @@ import numpy as np
 from tx40_literature import drive_parameters, essential_parameters, tables
 
 from robotid_ros.core.identification_settings import IdentificationSettings
-from robotid_ros.core.model import build_robot, Robot
+from robotid_ros.core.model import Robot
 from robotid_ros.core.pipeline.identification import Identification, identify
 from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Recording, SignalSettings
@@ -103,27 +103,6 @@ def most(log: Log) -> list[str]:
     return ['the 80/20 split is no better than figaroh'] if peer and held >= FIGAROH else []
 
 
-def loaded(log: Log) -> None:
-    """Identify the first part again, with friction that grows with the load."""
-    terms: dict[str, tuple[str, ...]] = {
-        'default': ('viscous', 'coulomb', 'load_coulomb', 'offset')
-    }
-    wanted = replace(configured(log.case.name)[0].robot, friction=terms)
-    robot = build_robot(log.robot.urdf, wanted)
-    first, second = log.parts()
-    found = identify(first, robot, replace(log.settings, essential=False), second)
-    assert found.validation is not None
-    sizes = [100.0 * shown.total_residual() for shown in (found.fitted, found.validation)]
-    print(f'  with load-dependent friction: identified {sizes[0]:.2f} %, ', end='')
-    print(f'validated {sizes[1]:.2f} %;', end='')
-    for name, value, sigma in zip(
-        found.estimate.names, found.estimate.value, found.estimate.sigma, strict=True
-    ):
-        if name.startswith('Fl') and sigma < 0.5 * abs(value):
-            print(f' {name} {value:.2f} ± {sigma:.2f}', end='')
-    print()
-
-
 def as_published(log: Log, recording: Recording) -> Identification:
     """
     Identify as the literature did: WLS, nothing chosen, and no row beside standstill left out.
@@ -149,7 +128,6 @@ def main() -> int:
             log = open_log(case, arguments.folder, Path(output))
             found, missed = residuals(log, 'as configured')
             short += missed + most(log)
-            loaded(log)
             plain = replace(log.settings, signals=SignalSettings(guard=log.settings.signals.guard))
             residuals(replace(log, settings=plain), 'signals by themselves')
             if case.name == 'tx40':

@@ -342,8 +342,6 @@ F421 unexplained_spring error: {unexplained}: a torque that follows its own posi
   If a spring, a counterbalance or a cable acts on {joint}, add spring to its robot.friction WHY ^
 F422 unexplained_friction error: {unexplained}: another shape of friction {explains} DO Add one of
   stiction, makkar, smooth_coulomb, root_viscous to robot.friction of {joint} WHY ^
-F423 unexplained_load_friction error: {unexplained}: friction that grows with the load {explains}
-  DO Add load_coulomb to robot.friction of {joint} WHY ^
 F424 unexplained_lag error: {unexplained}: a lag behind the model {explains} DO Record positions
   and efforts with one clock, or add presliding to robot.friction of {joint} WHY ^
 F425 unexplained_motion error: {unexplained}: it follows the motion, but no friction, spring,
@@ -379,12 +377,6 @@ F440 no_gravity info: The efforts lack gravity: residual without gravity {withou
 F441 gravity_compensated error: The efforts lack gravity, the model has it MEANS The driver
   compensates gravity before it publishes them DO Set robot.effort_kind, or --effort-kind, to
   without_gravity{tried} WHY Every mass and centre of mass is wrong.
-F442 load_of_urdf: Friction that grows with the load uses the load that the URDF predicts, because
-  the recording does not fit into memory DO Identify a part of it (--part) WHY Friction under the
-  identified load is found by an iteration that needs all rows at once.
-F443 load_not_converged: The load of the friction did not converge in {steps} steps DO Leave
-  load_coulomb out of robot.friction, or excite with more load WHY Friction that grows with the
-  load is a product of parameters, found by iteration.
 F445 model_not_chosen: No friction beyond viscous and Coulomb was looked for: {reason} DO Record
   longer, or set identification.model to plain WHY Other friction at low speed or under load then
   biases all parameters.

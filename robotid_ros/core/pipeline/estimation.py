@@ -21,13 +21,10 @@ from ..excitation.trajectory import Motion
 from ..findings import Finding, finding
 from ..identification_settings import IdentificationSettings, MODEL_ERROR, SIMULATED
 from ..mixed.mixed_model import MixedModel
-from ..model.base_parameters import base_parameters
 from ..model.robot import BaseParameters, ElasticRobot, Robot
-from ..parameters.standard import basic_solution
-from ..regression.delays import prepare_without_delay
 from ..regression.estimate import agreement, Estimate
 from ..regression.estimators import add_instruments, fit, MIXED
-from ..regression.observation_system import observe, Observed, Rows, System
+from ..regression.observation_system import Observed, Rows, System
 from ..replay.didim import describe_iteration, didim, fit_with_simulated_instruments, History
 from ..replay.replay_problem import make_replay_problem
 from ..signals.recording import Recording, Samples
@@ -89,10 +86,15 @@ def check_method(
     """
     Check that what is asked for can be had of what was recorded.
 
-    Raises a ConfigurationError where it needs one log or rigid joints, a RecordingError where it
-    needs the whole of a recording that comes in chunks.
+    Raises a ConfigurationError where it needs one log, rigid joints or other friction, a
+    RecordingError where it needs the whole of a recording that comes in chunks.
     """
     method, elastic = settings.method, isinstance(robot, ElasticRobot)
+    if any(term.name == 'load_coulomb' for terms in robot.friction for term in terms):
+        raise ConfigurationError(
+            "friction 'load_coulomb' is of --method commands: take it out of robot.friction, and "
+            'identification.model mixed finds friction that grows with the load'
+        )
     if elastic and method in (*SIMULATED, 'both'):
         raise ConfigurationError(
             f"method '{method}' replays rigid robots: use 'wls', or empty robot.elastic.joints"
@@ -204,8 +206,6 @@ def _fit(
         return system, fit(system, method, iterations), [], None
     remarks = list[Finding]()
     try:
-        if robot.load_dependent:
-            raise ConfigurationError("friction 'load_coulomb' is not simulated")
         problem = make_replay_problem(recording, robot, base, replay, samples)
         system, estimate = fit_with_simulated_instruments(problem, system, iterations)
     except (ConfigurationError, ControllerError, DivergenceError, UnknownNameError) as error:
@@ -245,47 +245,6 @@ def _agreement(logs: LogSet, parts: list[System], estimate: Estimate) -> list[Fi
     test |= {'logs': [name for name, _ in own], 'outlier': own[session][0]}
     figures = {'values': values[:, place], 'sigmas': sigmas[:, place]}
     return [*remarks, finding('logs_disagree', **test, **figures)]
-
-
-# Most iterations, and the relative change of the links' torques that ends them: each step is some
-# ten times less than the one before, and no torque is known so well.
-LOAD_ITERATIONS, LOAD_TOLERANCE = 20, 1e-3
-
-
-def iterate_friction_load(
-    recording: RecordingOrChunks, robot: Robot, settings: IdentificationSettings
-) -> tuple[Robot, list[Finding]]:
-    """
-    Replace the load of friction that grows with it by that of the identified links.
-
-    τ_f = Fl |τ_l| sign(dq) with τ_l = W_l χ_l, the torque of the links (Hamon, Gautier and Garrec
-    2010), is a product of parameters. With the load of an earlier estimate, at first the URDF's,
-    it is linear; the estimate gives the next load, until both agree. A rotor inertia that is
-    regrouped with a link's counts as load. Returns the robot, and notes on what was not possible;
-    raises a ConfigurationError of springs, and of methods that simulate the loop.
-    """
-    if not robot.load_dependent:
-        return robot, []
-    if isinstance(robot, ElasticRobot) or settings.method in (*SIMULATED, 'both'):
-        raise ConfigurationError(
-            "friction 'load_coulomb' needs rigid joints and a method that simulates nothing: take "
-            "it out of robot.friction, or use method 'wls'"
-        )
-    if not isinstance(recording, Recording):
-        return robot, [finding('load_of_urdf')]
-    base = base_parameters(robot)
-    observed = prepare_without_delay(recording, robot, base, settings.signals)
-    system = observed.system
-    torque = np.zeros_like(system.Y)
-    for _ in range(LOAD_ITERATIONS):
-        load = robot.of_links(basic_solution(base, fit(system, 'wls').value))
-        previous, torque = torque, system.predict(base.of(load))
-        robot = dataclasses.replace(robot, load_parameters=load)
-        if np.linalg.norm(torque - previous) <= LOAD_TOLERANCE * np.linalg.norm(torque):
-            return robot, []
-        base = base_parameters(robot)
-        system = observe(observed.samples, robot, base)
-    return robot, [finding('load_not_converged', steps=LOAD_ITERATIONS)]
 
 
 # Most rounds of instruments, computations of the weights in each, and the change over σ that ends

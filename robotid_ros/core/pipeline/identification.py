@@ -38,8 +38,8 @@ from ..signals.invalid_samples import find_copies
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from .choices import choose_model
-from .estimation import check_method, estimate_base_parameters, iterate_friction_load, Progress
-from .observation import LogSet, longest_log, RecordingOrChunks, validate, without_delays
+from .estimation import check_method, estimate_base_parameters, Progress
+from .observation import LogSet, RecordingOrChunks, validate, without_delays
 
 MAX_COPIED = 0.1  # share of a validation that what is fitted may hold as well
 
@@ -139,9 +139,6 @@ def identify(
     progress('choosing filters, rows and friction')
     recording, robot, settings, mixed, notes = choose_model(recording, robot, settings)
     progress('preparing signals')
-    if settings.method != MIXED:  # which has the load of its plain fit
-        robot, load_notes = iterate_friction_load(longest_log(recording), robot, settings)
-        notes = (*notes, *load_notes)
     base = base_parameters(robot)
     estimation = estimate_base_parameters(recording, robot, base, settings, progress, mixed)
     samples, systems = estimation.samples, estimation.sampled_systems

@@ -17,7 +17,7 @@ from robotid_ros.core.regression.delays import prepare_without_delay
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import Rows
 from robotid_ros.core.signals.recording import SignalSettings
-from robotid_ros.exceptions import RankDeficientError, UnknownNameError
+from robotid_ros.exceptions import ConfigurationError, RankDeficientError, UnknownNameError
 
 from ..conftest import motion, RATE, URDF
 
@@ -208,3 +208,10 @@ def test_the_plain_model_is_least_squares_and_nothing_is_chosen(record, method):
     expected = np.linalg.lstsq(A / size, b, rcond=None)[0] / size
     assert found.estimate.names == base.names
     np.testing.assert_allclose(found.estimate.value, expected, rtol=1e-6, atol=1e-9)
+
+
+def test_load_coulomb_is_of_commands(record):
+    terms = {'default': ('viscous', 'coulomb', 'load_coulomb')}
+    robot = build_robot(URDF, RobotSettings(friction=terms))
+    with pytest.raises(ConfigurationError, match='of --method commands'):
+        identify(record(), robot, IdentificationSettings(method='wls'))

@@ -7,7 +7,6 @@ import pytest
 
 from robotid_ros.core.findings import select
 from robotid_ros.core.identification_settings import IdentificationSettings
-from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.pipeline import observation as all_logs
 from robotid_ros.core.pipeline.identification import identify
@@ -16,8 +15,6 @@ from robotid_ros.core.regression.delays import remove_delay
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.signals.recording import Recording, SignalSettings
 from robotid_ros.exceptions import ConfigurationError, RecordingError
-
-from ..conftest import URDF
 
 PLAIN = IdentificationSettings(
     method='ols', essential=False, signals=SignalSettings(rows='smooth')
@@ -117,14 +114,6 @@ def test_a_log_at_rest_is_named(noisy, robot):
     still = dataclasses.replace(noisy[1], position=np.ones_like(noisy[1].position))
     with pytest.raises(RecordingError, match='folder/b'):
         identify(LogSet((noisy[0], still)), robot, PLAIN)
-
-
-def test_load_dependent_friction_is_of_the_longest_log(record, truth):
-    terms = ('viscous', 'load_coulomb', 'coulomb', 'offset')
-    robot = build_robot(URDF, RobotSettings(friction={'default': terms}))
-    logs = LogSet((record(0), record(1, 30.0)))
-    found = identify(logs, robot, dataclasses.replace(PLAIN, method='wls'))
-    assert not select(found.findings, 'load_of_urdf')
 
 
 def test_short_names_stay_different(noisy):
