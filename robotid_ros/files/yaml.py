@@ -139,9 +139,13 @@ def to_plain(value: Any, change: Callable[[Any], Any] = lambda value: value) -> 
 
 
 def from_plain(kind: type[T], values: Mapping[str, Any]) -> T:
-    """Make a dataclass of plain values of the declared types; TypeError names a wrong field."""
+    """
+    Make a dataclass of plain values of the declared types; TypeError names a wrong field.
+
+    Fields that it does not have are of earlier versions.
+    """
     hints = get_type_hints(kind)
-    return kind(**{name: _made(hints.get(name), value, name) for name, value in values.items()})
+    return kind(**{k: _made(hints[k], value, k) for k, value in values.items() if k in hints})
 
 
 def _made(hint: Any, value: Any, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""What an identification had to work with: stamps, motion, noise, rows, and how well they tell."""
+"""What an identification had to work with: stamps, motion, noise, and how well they tell."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..arrays import Array, Indices
+from ..arrays import Array
 from ..findings import Finding, finding
-from ..signals.recording import Recording, Samples, STANDSTILL
+from ..signals.recording import Recording, Samples
 
 # What nodes need of a verdict they import without SciPy.
 if TYPE_CHECKING:
     from ..model.robot import Robot
     from ..regression.delays import Delays
     from ..regression.estimate import Estimate
-    from ..regression.observation_system import Rows, TimingError
+    from ..regression.observation_system import TimingError
 
 GAP = 2.5  # a step between stamps that is so many times the usual one is a gap
 # Standard deviation of a normal variable over its median absolute value, and of the third
@@ -25,12 +25,11 @@ GAP = 2.5  # a step between stamps that is so many times the usual one is a gap
 NORMAL, THIRD_DIFFERENCES = 1.4826, 20.0**0.5
 # Decimals of correlations: with fewer, what the data tell best would be lost.
 DECIMALS = 9
-ROWS = ('rows_total', 'rows_used', 'rows_bridged', 'rows_standstill', 'rows_beside')
 
 
 @dataclasses.dataclass(frozen=True)
 class JointQuality:
-    """How one joint moved, its limits [unit], and its rows after decimation."""
+    """How one joint moved, its limits [unit], the noise and delay of its effort."""
 
     unit: str  # rad or m
     lowest: float  # positions and speed that were reached
@@ -41,13 +40,6 @@ class JointQuality:
     velocity: float
     noise: float  # standard deviation of the effort's white noise [N·m or N]
     delay: float  # of the effort behind the position, removed [s]
-    rows_total: int
-    rows_used: int
-    # Why others are not used: made up to bridge a gap; slower than `STANDSTILL`; at the ends,
-    # beside gaps, clipped efforts and standstill.
-    rows_bridged: int
-    rows_standstill: int
-    rows_beside: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,7 +69,7 @@ class DataQuality:
 
 def data_quality(
     recording: Recording | Iterable[Recording], robot: Robot, samples: Samples,
-    systems: Sequence[Rows], estimate: Estimate, delays: Delays,
+    estimate: Estimate, delays: Delays,
 ) -> DataQuality:  # fmt: skip
     """Describe the data of an identification."""
     steps = np.diff(recording.time if isinstance(recording, Recording) else samples.time)
@@ -92,7 +84,6 @@ def data_quality(
         **{name: getattr(robot.limits, name) for name in ('lower', 'upper', 'velocity')},
         'noise': white_noise(samples.tau),
         'delay': np.array([delays.get(joint, 0.0) for joint in samples.joints]),
-        **count_rows(systems),
     }
     return DataQuality(
         rate=1.0 / usual if usual else 0.0,
@@ -125,20 +116,6 @@ def white_noise(values: Array) -> Array:
     if not len(differences):
         return np.zeros(values.shape[1])
     return np.asarray(NORMAL * np.median(differences, axis=0) / THIRD_DIFFERENCES)
-
-
-def count_rows(systems: Sequence[Rows]) -> dict[str, Indices]:
-    """Count the rows of each joint (n,) that are used, and why others are not."""
-    counts = []
-    for system in systems:
-        unused = ~system.valid
-        made_up = np.zeros_like(unused) if system.measured is None else ~system.measured
-        slow = np.zeros_like(unused) if system.dq is None else np.abs(system.dq.T) < STANDSTILL
-        bridged = unused & made_up
-        still = unused & ~bridged & slow
-        parts = np.ones_like(unused), system.valid, bridged, still, unused & ~bridged & ~still
-        counts.append([part.sum(axis=1) for part in parts])
-    return dict(zip(ROWS, np.sum(counts, axis=0), strict=True))
 
 
 # Two methods disagree on a parameter with %σ below the first in both, as `essential_sigma` is by

@@ -206,7 +206,7 @@ def identify(
         robot, settings.method, base, estimate, essential, standard, fitted, held_out,
         in_order(findings), estimation.history,
         mixed=mixed,
-        quality=data_quality(recording, robot, samples, systems, estimate, estimation.delays),
+        quality=data_quality(recording, robot, samples, estimate, estimation.delays),
         plain_friction=plain_friction(robot, standard.value, motion, other, period),
     )  # fmt: skip
 

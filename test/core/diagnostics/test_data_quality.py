@@ -1,4 +1,4 @@
-"""What data are like: noise, rows, singular values; findings as values."""
+"""What data are like: noise; findings as values."""
 
 import dataclasses
 import pickle
@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
-from robotid_ros.core.diagnostics.data_quality import count_rows, white_noise
+from robotid_ros.core.diagnostics.data_quality import white_noise
 from robotid_ros.core.findings import (
     as_data,
     CODES,
@@ -27,24 +27,6 @@ def test_white_noise_is_found_under_a_motion():
     noise = np.random.default_rng(0).normal(size=motion.shape) * [0.1, 0.3]
     assert white_noise(motion + noise) == pytest.approx([0.1, 0.3], rel=0.05)
     assert white_noise(motion[:2]) == pytest.approx([0.0, 0.0])
-
-
-def system(valid, dq, measured, W=None):
-    n, rows = valid.shape
-    W = np.zeros((n, rows, 1)) if W is None else W
-    names = tuple(f'p{k}' for k in range(W.shape[2]))
-    return Rows(
-        names, names, ('a', 'b')[:n], W, np.zeros((n, rows)), valid, np.arange(rows) * 0.1,
-        measured=measured, q=np.zeros((rows, n)), dq=dq,
-    )  # fmt: skip
-
-
-def test_every_row_that_is_not_used_has_one_reason():
-    valid = np.array([[1, 1, 0, 0, 0, 0]], dtype=bool)
-    dq = np.array([[1.0], [0.0], [0.0], [0.0], [1.0], [1.0]])
-    measured = np.array([1, 1, 1, 0, 0, 1], dtype=bool)
-    rows = count_rows([system(valid, dq, measured)] * 2)
-    assert [int(count[0]) for count in rows.values()] == [12, 4, 4, 2, 2]
 
 
 def test_what_matters_most_comes_first_and_once():

@@ -52,8 +52,7 @@ def base(joints=JOINTS, count=10):
 def quality(joints=JOINTS, count=10):
     line = JointQuality(
         unit='rad', lowest=-1.0, highest=1.0, fastest=1.0, lower=-2.0, upper=2.0,
-        velocity=float('inf'), noise=0.05, delay=0.002, rows_total=100, rows_used=90,
-        rows_bridged=1, rows_standstill=4, rows_beside=5,
+        velocity=float('inf'), noise=0.05, delay=0.002,
     )  # fmt: skip
     return DataQuality(
         rate=500.0,

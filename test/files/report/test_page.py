@@ -83,7 +83,7 @@ def test_other_files_are_refused(tmp_path, text, sentence):
         lambda values: values['quality'].update(rate='fast'),
         lambda values: values['quality'].pop('gaps'),
         lambda values: values['quality']['correlation'][3].append('much'),
-        lambda values: values['quality']['joints']['shoulder'].update(rows_used='all'),
+        lambda values: values['quality']['joints']['shoulder'].update(delay='long'),
         lambda values: values['quality']['joints'].update({'el<bow': 3}),
         lambda values: values['base'][0].update(value=float('nan')),
     ],
@@ -98,9 +98,12 @@ def test_figures_that_are_none_are_refused(tmp_path, results, damage):
 
 
 def test_files_of_earlier_versions_are_read(tmp_path, results):
-    """They do not say where joints move, and may not know the quality of their data."""
+    """They do not say where joints move, and may not know the quality of their data, or more."""
     path = write_results(results, tmp_path)
     values = parse_yaml(path.read_text(), str(path))
+    values['quality']['joints']['shoulder']['rows_used'] = 90
+    path.write_text(dump_yaml(values))
+    assert read_results(tmp_path).quality == results.quality
     path.write_text(dump_yaml({**values, 'quality': {}}))
     with np.load(tmp_path / 'torques.npz') as arrays:
         known = {name: arrays[name] for name in arrays if not name.endswith('.valid')}
