@@ -17,7 +17,6 @@ from robotid_ros.core.findings import (
     render,
     Severity,
 )
-from robotid_ros.core.regression.observation_system import Rows
 from robotid_ros.files.yaml import dump_yaml, parse_yaml
 
 
