@@ -34,7 +34,7 @@ from ..regression.estimators import MIXED
 from ..regression.goodness_of_fit import validate_samples, validate_system
 from ..regression.validation import Validation
 from ..replay.didim import History
-from ..signals.invalid_samples import find_copies
+from ..signals.invalid_samples import copied_share
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from .choices import choose_model
@@ -223,7 +223,7 @@ def _copied(
             return []  # it is too long for memory, or there is nothing
         rows = [np.column_stack([x.position, x.effort]) for x in own]
         parts.append(np.concatenate(rows))
-    share = float(find_copies(parts[1], parts[0]).mean())
+    share = copied_share(parts[1], parts[0])
     return [finding('validation_copied', share=share)] if share > MAX_COPIED else []
 
 

@@ -28,16 +28,14 @@ STEP_TOLERANCE = 0.1  # of levels and changes off the multiples of a step: round
 LEVEL_SAMPLES = 10_000  # samples that show the levels of an effort
 # Relative residual below which one signal is another one times a constant. Logged velocities and
 # accelerations leave at most 0.5 % of the positions' derivatives (UR10, TX-40, EMPS, encoders of
-# 4096 counts, drives that filter for 10 ms); efforts of these robots leave 24 % or more, those of
-# simulated robots 3.1 %, without dry friction 1.6 % (a SCARA).
+# 4096 counts); efforts of these robots leave 24 % or more, those of simulated robots 3.1 %,
+# without dry friction 1.6 % (a SCARA).
 ALIKE = 0.01
-MAX_DELAY = 0.03  # a drive's filter makes a velocity later than its position by no more [s]
-SPANS = (1, 5, 25, 125)  # of differences compared with integrals [samples]: more leave less noise
+SPAN = 125  # of differences compared with integrals [samples]: more leave less noise
 MANY, PARTS = 30_000, 30  # rows of a long log that are compared, from so many parts of it
 MIN_ROWS = 50  # fewer look like anything
 MIN_TRAVEL = 1e-3  # a joint that travels less is at rest [rad or m]
-# A step of a signal that is so many times this quantile of all is a jump: what has one at the same
-# time looks alike.
+# A step that is so many times this quantile of all is a jump.
 JUMP, USUAL = 20.0, 0.99
 STILL = 1e-6  # share of a signal below which its changes are rounding
 ORDERS = ('the positions', 'the derivatives of the positions', 'the accelerations')
@@ -174,34 +172,23 @@ def find_repeated(time: Array, position: Array, effort: Array, max_gap: float) -
     return stale
 
 
-def find_copies(rows: Array, others: Array) -> Mask:
+def copied_share(rows: Array, others: Array) -> float:
     """
-    Find rows (N, m) that are copies of other rows (K, m), in every digit.
+    Return how much of rows (N, m) is a copy of other rows (K, m) in every digit.
 
-    So many of them have to follow each other as they do there, while most of them differ: single
-    rows of coarse sensors repeat, and a robot at rest does.
+    So many rows have to follow each other as they do there, and to change meanwhile: single rows
+    of coarse sensors repeat, and a robot at rest does.
     """
-    keys = _digest(rows)
-    values, first = np.unique(_digest(others), return_index=True)
-    place = np.searchsorted(values, keys).clip(max=len(values) - 1)
-    distance = np.arange(len(keys)) - first[place]
-    copied = values[place] == keys
-    found = np.zeros(len(keys), dtype=bool)
-    ends = np.flatnonzero((np.diff(distance) != 0) | (np.diff(copied) != 0)) + 1
-    starts, stops = np.r_[0, ends], np.r_[ends, len(keys)]
-    long = copied[starts] & (stops - starts >= MIN_ROWS)
-    for start, stop in zip(starts[long], stops[long], strict=True):
-        found[start:stop] = 2 * len(np.unique(keys[start:stop])) > stop - start
-    return found
-
-
-def _digest(rows: Array) -> Array:
-    """Return a number of each row (N, m) that only equal rows share, but for chance."""
-    weights = np.random.default_rng(0).normal(size=rows.shape[1:])
-    digest = np.zeros(len(rows))
-    for weight, column in zip(weights, rows.T, strict=True):  # the same of each row, to the bit
-        digest += weight * column
-    return digest
+    if min(len(rows), len(others)) < MIN_ROWS:
+        return 0.0
+    rng = np.random.default_rng(0)
+    across, along = rng.normal(size=rows.shape[1]), rng.integers(2**63, size=MIN_ROWS)
+    # Numbers that only equal rows share, but for chance, then only equal runs of these; columns
+    # are added one by one, so that they are the same to the bit.
+    keys = [sum(w * x for w, x in zip(across, each.T, strict=True)) for each in (rows, others)]
+    runs = [np.convolve(np.asarray(key).view(np.int64), along, 'valid') for key in keys]
+    changes = keys[0][MIN_ROWS - 1 :] != keys[0][: len(runs[0])]
+    return float((np.isin(*runs) & changes).mean())
 
 
 def unwrap_angles(position: Array, joints: Sequence[str]) -> tuple[Array, list[Finding]]:
@@ -275,7 +262,6 @@ def refuse_derived_efforts(
     position: Array,
     effort: Array,
     velocity: Array | None = None,
-    rate: float = 0.0,
     where: str = '',
 ) -> None:
     """
@@ -283,16 +269,15 @@ def refuse_derived_efforts(
 
     Those of all joints that move are positions, velocities or accelerations times constants, or
     one of them is a copy. That one alone is a multiple proves nothing: a light joint may have
-    hardly more than viscous friction. Rows (N, n) are evenly spread, of a rate [Hz], 0: unknown.
+    hardly more than viscous friction. Rows (N, n) are evenly spread.
     """
-    if len(position) < MIN_ROWS:
-        return
-    signals: list[tuple[tuple[str, ...], Array]] = [(ORDERS, position)]
-    signals += [] if velocity is None else [(('the velocities',), velocity)]
+    signals = [(what, position, order) for order, what in enumerate(ORDERS)]
+    signals += [] if velocity is None else [('the velocities', velocity, 0)]
     said = np.full(len(joints), '', dtype=object)
-    for kinds, values in signals:
-        orders = unlikeness(values, effort, len(kinds), MAX_DELAY * rate)
-        for what, left in zip(kinds, orders, strict=True):
+    for what, values, order in signals:
+        rows = np.isfinite(values).all(axis=1) & np.isfinite(effort).all(axis=1)
+        if rows.sum() >= MIN_ROWS:
+            left = unlikeness(values[rows], effort[rows], order)
             said[(left < ALIKE).any(axis=0) & (said == '')] = what
     with np.errstate(all='ignore'), warnings.catch_warnings():
         warnings.simplefilter('ignore', RuntimeWarning)  # joints without a number
@@ -312,63 +297,27 @@ def refuse_derived_efforts(
         )
 
 
-def unlikeness(signals: Array, others: Array, orders: int = 1, delay: float = 0.0) -> Array:
+def unlikeness(signals: Array, others: Array, order: int) -> Array:
     """
-    Return how much of others (N, k) is no derivative of signals (N, m) times a constant.
+    Return how much of others (N, k) is no derivative of signals (N, m) times a constant, (m, k).
 
     Differences of the one are compared with integrals of the other, which noise matters least in;
-    1 where one of them does not change. Of order 0 they are the signals themselves with an offset,
-    of 1 and 2 their derivatives, which are at most a delay [rows] behind the signals. Returns
-    (orders, m, k).
+    1 where one of them does not change. Of order 0 they are the signals themselves with an offset.
     """
-    rows = np.isfinite(signals).all(axis=1) & np.isfinite(others).all(axis=1)
-    # Parts (m, P, L) of a long log, or one: sums over what lies side by side are quick.
-    length = MANY // PARTS if (count := int(rows.sum())) > MANY else count
-    starts = np.linspace(0, count - length, PARTS if count > MANY else 1).astype(int)
-    index = np.flatnonzero(rows)[starts[:, None] + np.arange(length)]
-    a, b = (np.take(values.T, index, axis=1) for values in (signals, others))
-    least = np.ones((orders, len(a), len(b)))
-    if count < MIN_ROWS:
-        return least
-    steps = np.abs(np.diff(a, prepend=a[..., :1]))
-    usual = np.quantile(steps, USUAL, axis=(1, 2), keepdims=True)
-    jumps = ((steps > JUMP * usual) & (usual > 0.0)).any(axis=0).cumsum(axis=1)
-    for order in range(orders):
-        if order:
-            b = np.cumsum(0.5 * (b[..., 1:] + b[..., :-1]), axis=2)
-            b = np.concatenate([np.zeros_like(b[..., :1]), b], axis=2)
-        for span in SPANS if order else (0,):
-            if order * span > length // 5:
-                break
-            x, y, width = a, b, order * span
-            for _ in range(order):
-                x, y = x[..., span:] - x[..., :-span], y[..., span:] - y[..., :-span]
-            clear = jumps[:, width:] == jumps[:, : length - width]
-            if clear.sum() < MIN_ROWS:
-                continue
-            d = np.gradient(x, axis=2) if order and delay else np.zeros_like(x)
-            whole = clear.all()
-            x, y, d = (v.reshape(len(v), -1) if whole else v[:, clear] for v in (x, y, d))
-            # Relative residuals (m, k) of y = c (x − T d) + offset, |T| ≤ delay, rows (·, N).
-            means = [v.mean(axis=1, keepdims=True) for v in (x, y, d)]
-            x, y, d = (v - mean for v, mean in zip((x, y, d), means, strict=True))
-            # einsum multiplies and adds without an array between.
-            xx, xd, dd, yy = (
-                np.einsum('ij,ij->i', u, v)[:, None] for u, v in ((x, x), (x, d), (d, d), (y, y))
-            )
-            xy, dy = x @ y.T, d @ y.T
-            with np.errstate(all='ignore'):
-                late = -np.nan_to_num((xx * dy - xd * xy) / (dd * xy - xd * dy))
-                late = np.clip(late, -delay, delay)
-                alike = (xy - late * dy) ** 2 / ((xx - 2.0 * late * xd + late**2 * dd) * yy.T)
-            left = np.sqrt(np.clip(1.0 - np.nan_to_num(alike), 0.0, 1.0))
-            still_x, still_y = (
-                squares <= STILL**2 * (squares + x.shape[1] * mean**2)
-                for squares, mean in ((xx, means[0]), (yy, means[1]))
-            )
-            left[still_x | still_y.T] = 1.0
-            least[order] = np.fmin(least[order], left)
-    return least
+    span = min(SPAN, len(signals) // 10)
+    for _ in range(order):
+        areas = np.cumsum(0.5 * (others[1:] + others[:-1]), axis=0)
+        others = np.concatenate([np.zeros_like(others[:1]), areas])
+    for _ in range(order):
+        signals, others = signals[span:] - signals[:-span], others[span:] - others[:-span]
+    x, y = signals - signals.mean(axis=0), others - others.mean(axis=0)
+    sizes = np.linalg.norm(x, axis=0)[:, None], np.linalg.norm(y, axis=0)
+    with np.errstate(all='ignore'):
+        alike = np.nan_to_num(x.T @ y / sizes[0] / sizes[1])
+    left = np.sqrt(np.clip(1.0 - alike**2, 0.0, 1.0))
+    whole = np.linalg.norm(signals, axis=0)[:, None], np.linalg.norm(others, axis=0)
+    left[(sizes[0] <= STILL * whole[0]) | (sizes[1] <= STILL * whole[1])] = 1.0
+    return np.asarray(left)
 
 
 # A velocity that is a multiple of the position's derivative: correlation, share of the slopes that
