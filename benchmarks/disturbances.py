@@ -220,6 +220,14 @@ def _swapped(run: Run) -> Recording:
     return recording(run, effort)
 
 
+def _joints_exchanged(run: Run) -> Recording:
+    """Exchange positions and efforts of a joint and the one before."""
+    order = np.arange(run.plant.robot.n)
+    order[[run.joint, run.joint - 1]] = run.joint - 1, run.joint
+    whole = _swapped(run)
+    return dataclasses.replace(whole, position=whole.position[:, order])
+
+
 def _turned(run: Run) -> Recording:
     """Let positions and efforts of a joint count the other way."""
     whole = _reversed(run)
@@ -265,6 +273,7 @@ DISTURBANCES: dict[str, tuple[Callable[[Run], Recording], tuple[str, ...]]] = {
     'friction with another joint': (_coupled, ('unexplained_coupling',)),
     'effort with the opposite sign': (_reversed, ('effort_sign',)),
     'efforts of two joints exchanged': (_swapped, ('efforts_swapped',)),
+    'joints exchanged': (_joints_exchanged, ('joints_exchanged',)),
     'joint the other way round': (_turned, ('axis_reversed',)),
     'push of 1.5 s': (_pushed, ('unexplained_span',)),
     'effort x 1.35': (_constant_gain, ('effort_gain', 'effort_scale', 'effort_unit')),
@@ -277,14 +286,15 @@ DISTURBANCES: dict[str, tuple[Callable[[Run], Recording], tuple[str, ...]]] = {
 
 # Those that only a large residual shows.
 OF_RESIDUAL = (
-    'spring at a joint', 'friction with another joint', 'joint the other way round',
+    'spring at a joint', 'friction with another joint', 'joints exchanged',
+    'joint the other way round',
 )  # fmt: skip
 
 
 # Those that make no difference to a joint alone.
 OF_SEVERAL = (
     'friction with another joint', 'efforts of two joints exchanged', 'effort x 1.35',
-    'joint the other way round',
+    'joints exchanged', 'joint the other way round',
 )  # fmt: skip
 
 

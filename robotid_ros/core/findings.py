@@ -349,6 +349,9 @@ F426 unexplained_effort error: {unexplained}[[, {alone:.0%} where it is fitted a
 F427 other_zero error: The positions of {joints} have another zero than in the URDF{instead} DO Add
   [[{shifts:+.3g} {units} to {joints}]], calibrate the joints, or turn their origins in the
   URDF{tried} WHY Gravity and inertia of all joints before one depend on its position.
+F429 joints_exchanged error: Positions and efforts are exchanged: those of [[{joints} are in the
+  columns of {columns}]]{instead} DO Exchange their names where the log is written, or name the
+  columns by --columns{tried} WHY Each is taken for another joint.
 F430 spring_not_shown: The torque of {joint} explains {explained:.0%} of its deflection of
   {deflection:.1e} rad, {parameter} = {stiffness:.3g} MEANS These data show no spring DO Take the
   joint out of robot.elastic.joints or improve its encoders WHY A stiffness from a deflection that
@@ -358,6 +361,9 @@ F433 time_scale error: Gravity and inertia of the same bodies do not fit each ot
   Correct the unit or the rate of the times (of a table, --rate {rate:.4g}). If they are right, see
   whether the driver or a counterbalance bears a part of gravity{tried} WHY Velocities are off by
   as much as the stamps, inertias by twice that.
+F434 position_unit error: The position of {joints} seems to have another unit{instead} DO
+  Multiply it by {size:.4g}. For a table give --units 'position=rad*{size:.4g}' (m* where a joint
+  slides), with one unit for each joint between commas{tried} WHY All parameters depend on it.
 F436 unexplained_span error: {unexplained}, {part:.0%} of it from {start:.2f} to {stop:.2f} s DO If
   something touched the robot then, leave that time out, by --to {start:.2f} or --from {stop:.2f}
   (tried: residual of this joint alone {before:.2p} → {after:.2p}). Check its effort sensor WHY
@@ -771,8 +777,9 @@ NAMES: Mapping[str, Code] = {each.name: each for each in CODES.values()}
 MISREAD = (
     *('effort_sign', 'effort_gain', 'efforts_swapped', 'effort_scale'),
     *('effort_unit', 'effort_unit_of_log', 'effort_magnitudes', 'implausible_inertia'),
-    *('gravity_direction', 'gravity_compensated', 'axis_reversed', 'other_zero'),
-    *('time_scale', 'velocities_unlike'),
+    *('gravity_direction', 'gravity_compensated'),
+    *('axis_reversed', 'other_zero', 'joints_exchanged', 'position_unit', 'time_scale'),
+    'velocities_unlike',
 )
 
 

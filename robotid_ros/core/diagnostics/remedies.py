@@ -29,12 +29,13 @@ from .trials import (
 SIGN, GAIN, SWAPPED = 'effort_sign', 'effort_gain', 'efforts_swapped'
 SCALE, EFFORT_UNIT = 'effort_scale', 'effort_unit'
 GRAVITY, COMPENSATED, TIME = 'gravity_direction', 'gravity_compensated', 'time_scale'
-GEOMETRY = REVERSED, ZERO = 'axis_reversed', 'other_zero'
+GEOMETRY = 'axis_reversed', 'other_zero', 'joints_exchanged', 'position_unit'
+REVERSED, ZERO, EXCHANGED, POSITION_UNIT = GEOMETRY
 # By how much the squared error has to fall. Signs and columns are either right or not; a gain may
 # stand in for friction or geometry that the model lacks.
 LEAST = {
     SIGN: 1.5, SWAPPED: 2.0, GAIN: 1.3, SCALE: 1.5, EFFORT_UNIT: 1.5, GRAVITY: 1.5,
-    COMPENSATED: 1.5, REVERSED: 1.5, ZERO: 1.25, TIME: 1.25,
+    COMPENSATED: 1.5, REVERSED: 1.5, ZERO: 1.25, EXCHANGED: 1.5, POSITION_UNIT: 2.0, TIME: 1.25,
 }  # fmt: skip
 DESCRIBED = 'the masses of the URDF'
 # Share by which the squared error of all joints together exceeds that of each alone, from which
@@ -236,6 +237,10 @@ PROMISING = 0.95
 # From where the zero of a joint is searched, and how far [rad or m].
 RIGHT = -0.5 * np.pi, 0.5 * np.pi, np.pi
 ZEROS, ZERO_STEP = (-0.3, 0.3, *RIGHT), 0.8
+# What positions are multiplied by that were read in a wrong unit, of degrees and turns, of mm; how
+# far joints go with the right one, and not with one that is too large [rad or m].
+SIZES = {False: (np.pi / 180.0, 180.0 / np.pi, 2.0 * np.pi), True: (1e-3, 1e3)}
+RANGES = {False: (0.1, 4.0 * np.pi), True: (0.01, 3.0)}
 # From which factors of the stamps' length are searched; logarithms, and their step.
 LENGTH_STEP = np.log(16.0) / 8.0
 LENGTHS = LENGTH_STEP * np.array([*range(-8, 0), *range(1, 9)])
@@ -288,7 +293,7 @@ class _ReadingSearch:
     def _try(self, reading: _Reading, robot: Robot | None = None) -> _Tried:
         """Compare a reading with the recording as it is."""
         rows = _sample_rows(robot or self._robot, reading.samples)
-        rows = dataclasses.replace(rows, valid=self._rows.valid)
+        rows = dataclasses.replace(rows, valid=self._rows.valid[reading.efforts.columns])
         errors = Trials(rows, parts=self._parts).errors(reading.efforts)
         return _Tried(reading, self._recorded.compare(self._recorded.recorded, errors), errors)
 
@@ -303,21 +308,24 @@ class _ReadingSearch:
     def _left(self, readings: Sequence[_Reading]) -> Array:
         """Return what fits of a few rows to each of some readings leave (K,), in units of σ."""
         few, result = slice(None, None, 1 + len(self._samples.time) // FEW_ROWS), list[Array]()
-        weights = self._samples.moving[few] / self._recorded.sigma
-        y = self._samples.tau[few] * weights
+        tau, moving = self._samples.tau[None, few], self._samples.moving[None, few]
         for start in range(0, len(readings), TOGETHER):
             some = readings[start : start + TOGETHER]
             motion = (
                 np.concatenate([getattr(each.samples, name)[few] for each in some])
                 for name in ('q', 'dq', 'ddq')
             )
+            columns = np.stack([each.efforts.columns for each in some])[:, None]
             factors = np.stack([each.efforts.factors for each in some])[:, None]
-            K, (N, n) = len(some), y.shape
+            weights = np.take_along_axis(moving, columns, axis=2) / self._recorded.sigma[columns]
+            y = np.take_along_axis(tau, columns, axis=2) * weights
+            K, N, n = y.shape
             # Other columns are combinations of these, whatever the motion.
             W = regressor(self._robot, *motion, columns=self._columns).reshape(n, K, N, -1)
             W = np.einsum('jkna,knj->kajn', W, weights / factors).reshape(K, -1, n * N)
-            value = normal_solution(W @ W.swapaxes(1, 2), W @ y.T.ravel())
-            result.append(np.sum((y.T.ravel() - (value[:, None] @ W)[:, 0]) ** 2, axis=1))
+            y = y.swapaxes(1, 2).reshape(K, n * N, 1)
+            value = normal_solution(W @ W.swapaxes(1, 2), (W @ y)[..., 0])
+            result.append(np.sum((y[..., 0] - (value[:, None] @ W)[:, 0]) ** 2, axis=1))
         return np.concatenate(result)
 
     def _search(
@@ -384,7 +392,7 @@ class _ReadingSearch:
         return [_cause(TIME, self._robot, (), tried.trial, **tried.reading.values)]
 
     def geometry(self) -> list[Cause]:
-        """Return other senses and zeros of joints that explain more."""
+        """Return other senses, zeros, units and columns of joints that explain more."""
         recorded, robot = self._recorded, self._robot
         readings = [*self._readings()] if len(self._moving) > 1 else []
         known, *left = self._left([_Reading('', (), self._samples, self._same, {}), *readings])
@@ -396,12 +404,13 @@ class _ReadingSearch:
         good = better = [each for each in tried if each.is_better()]
         if not good:
             return []
-        while better:  # zeros are off together
+        while better:  # zeros and order of a table are off together
             best = max(better, key=lambda each: each.trial.gain)
+            least = LEAST[best.reading.name]
             better = [
                 more
                 for more in map(self._try, self._further(best.reading))
-                if recorded.compare(best.errors, more.errors).is_better(LEAST[ZERO])
+                if recorded.compare(best.errors, more.errors).is_better(least)
             ]
         if not self._explains_most(best.errors):
             return []
@@ -414,21 +423,33 @@ class _ReadingSearch:
         return [_cause(name, robot, joints, best.trial, **values, **instead)]
 
     def _readings(self) -> Iterator[_Reading]:
-        """Yield joints the other way round, and from other zeros."""
+        """Yield joints the other way round, in other units, from other zeros, and exchanged."""
         robot, samples, same = self._robot, self._samples, self._same
+        span, others = np.ptp(samples.q, axis=0), dict[float, list[int]]()
         for j in self._moving:
-            sign = _only(robot.n, j, -1.0)
-            both = same.scaled(sign)
-            q, dq, ddq = (sign * x for x in (samples.q, samples.dq, samples.ddq))
-            turned = dataclasses.replace(samples, q=q, dq=dq, ddq=ddq)
+            least, most = RANGES[bool(robot.prismatic[j])]
+            for size in SIZES[bool(robot.prismatic[j])]:
+                if least < size * span[j] < most and (size > 1.0 or span[j] > most):
+                    others.setdefault(size, []).append(j)
+        for size, joints in others.items():
+            for chosen in {(j,) for j in joints} | {tuple(joints)}:
+                factors = np.where(np.isin(np.arange(robot.n), chosen), size, 1.0)
+                scaled = _read_as(same.scaled(factors), samples)
+                yield _Reading(POSITION_UNIT, chosen, scaled, same, {'size': size})
+        for j in self._moving:
+            both = same.scaled(_only(robot.n, j, -1.0))
+            turned = _read_as(both, samples)
             # An effort whose sense is the URDF's has to be turned with the axis.
             for sense, taken in ((-1.0, same), (1.0, both)):
                 gains = [sense * robot.drive_gain[j]]
                 yield _Reading(REVERSED, (j,), turned, taken, {'gains': gains})
         yield from map(self._with_zeros, self._more_zeros({}))
+        yield from self._exchanged(same)
 
     def _further(self, reading: _Reading) -> Iterator[_Reading]:
-        """Yield a reading of other zeros with one more."""
+        """Yield a reading with one zero or one exchange of joints more."""
+        if reading.name == EXCHANGED:
+            yield from self._exchanged(reading.efforts)
         if reading.name == ZERO:
             zeros = dict(zip(reading.joints, reading.values['shifts'], strict=True))
             for each in self._more_zeros(zeros):
@@ -437,6 +458,16 @@ class _ReadingSearch:
                 right = ({i: one, j: other} for one, other in product(RIGHT, repeat=2))
                 tried = [self._with_zeros({**each, **pair}) for pair in ({}, *right)]
                 yield tried[np.argmin(self._left(tried))]
+
+    def _exchanged(self, efforts: Efforts) -> Iterator[_Reading]:
+        """Yield each two joints exchanged in an order of all columns, and the opposite order."""
+        joints, samples = self._robot.joints, self._samples
+        orders = [efforts.swapped(*pair) for pair in combinations(self._moving, 2)]
+        for taken in (*orders, efforts._replace(columns=efforts.columns[::-1])):
+            moved = np.flatnonzero(taken.columns != np.arange(len(joints)))
+            values = {'columns': [joints[k] for k in taken.columns[moved]]}
+            motion = _read_as(taken, samples)
+            yield _Reading(EXCHANGED, tuple(moved.tolist()), motion, taken, values)
 
     def _with_zeros(self, zeros: Zeros) -> _Reading:
         """Return samples read with other zeros."""
@@ -456,6 +487,14 @@ class _ReadingSearch:
 
             if shift := self._search(read, ZEROS, ZERO_STEP):
                 yield {**zeros, j: shift}
+
+
+def _read_as(efforts: Efforts, samples: Samples) -> Samples:
+    """Return samples whose motion has the columns and signs of these efforts."""
+    q, dq, ddq = (
+        x[:, efforts.columns] * efforts.factors for x in (samples.q, samples.dq, samples.ddq)
+    )
+    return dataclasses.replace(samples, q=q, dq=dq, ddq=ddq)
 
 
 def _spring_columns(q: Array) -> Array:

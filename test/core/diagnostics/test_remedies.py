@@ -9,8 +9,10 @@ from scipy.optimize import lsq_linear
 
 from robotid_ros.core.diagnostics.data_warnings import data_warnings
 from robotid_ros.core.diagnostics.remedies import (
+    EXCHANGED,
     find_causes,
     GAIN,
+    POSITION_UNIT,
     REVERSED,
     SCALE,
     SIGN,
@@ -129,6 +131,16 @@ def test_a_joint_that_turns_the_other_way_is_named(causes, log, robot, joint, bo
     assert found.finding.values['gains'] == (1.0 if both else -1.0,)
 
 
+@pytest.mark.parametrize('pair', [(0, 1), (1, 2), (0, 2)])
+def test_joints_whose_positions_and_efforts_are_exchanged_are_named(causes, log, robot, pair):
+    order = np.arange(3)
+    order[list(pair)] = pair[::-1]
+    other = dataclasses.replace(log, position=log.position[:, order], effort=log.effort[:, order])
+    (found,) = causes(other)
+    assert found.name == EXCHANGED and found.finding.joints == tuple(robot.joints[j] for j in pair)
+    assert found.finding.values['after'] < 0.1 * found.finding.values['before']
+
+
 @pytest.mark.parametrize('length', [0.5, 1.5, 2.0, 3.0])
 def test_stamps_of_another_unit_or_rate_are_named_with_their_factor(causes, log, length):
     (found,) = causes(dataclasses.replace(log, time=length * log.time))
@@ -147,6 +159,16 @@ def test_a_part_of_gravity_that_the_driver_bears_is_named_with_its_share(
     (found,) = causes(with_efforts(log, log.effort - 0.6 * weight))
     assert found.name == TIME
     assert found.finding.values['share'] == pytest.approx(0.4, rel=0.1)
+
+
+@pytest.mark.parametrize('size', [np.pi / 180.0, 2.0 * np.pi])
+@pytest.mark.parametrize('joints', [(1,), (2,), (1, 2)])
+def test_positions_of_joints_in_another_unit_are_named_with_it(causes, log, robot, joints, size):
+    factors = np.where(np.isin(np.arange(3), joints), 1.0 / size, 1.0)
+    (found,) = causes(dataclasses.replace(log, position=factors * log.position))
+    assert found.name == POSITION_UNIT
+    assert found.finding.joints == tuple(robot.joints[j] for j in joints)
+    assert found.finding.values['size'] == pytest.approx(size)
 
 
 @pytest.mark.parametrize('by', [-0.8, 0.3])
@@ -189,6 +211,20 @@ def test_zeros_that_are_off_are_named_together(of_four_joints):
     assert cause.name == ZERO
     assert told == pytest.approx({joints[1]: -off[1], joints[2]: -off[2]}, abs=0.05)
     assert all(f' rad to {joint}' in render(cause.finding) for joint in joints[1:3])
+
+
+@pytest.mark.parametrize('order', [(1, 2, 0, 3), (2, 0, 1, 3), (1, 0, 3, 2), (3, 2, 1, 0)])
+def test_joints_in_another_order_are_named_with_their_columns(of_four_joints, order):
+    """Joint `order[k]` is in the columns of joint k."""
+    (robot, log), order = of_four_joints, list(order)
+    position, effort = log.position[:, order], log.effort[:, order]
+    cause = only_cause(robot, dataclasses.replace(log, position=position, effort=effort))
+    moved = [j for j in range(4) if order[j] != j]
+    columns = tuple(robot.joints[order.index(j)] for j in moved)
+    assert cause.name == EXCHANGED
+    assert cause.finding.joints == tuple(robot.joints[j] for j in moved)
+    assert cause.finding.values['columns'] == columns
+    assert f'{robot.joints[0]} are in the columns of {columns[0]}' in render(cause.finding)
 
 
 def test_of_a_vertical_axis_another_sign_of_the_effort_is_the_same(causes, log, robot):
