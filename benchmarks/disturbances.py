@@ -250,6 +250,12 @@ def _friction_jumps(run: Run) -> Recording:
     return recording(run, effort + run.noise)
 
 
+def _scaled(run: Run) -> Recording:
+    """Record the positions of a joint 1.5 times as large."""
+    whole = clean(run)
+    return dataclasses.replace(whole, position=run.scaled(1.5) * whole.position)
+
+
 def _pushed(run: Run) -> Recording:
     """Push a joint for 1.5 s, by twice what its torque varies."""
     effort, own = run.clean + run.noise, run.clean[:, run.joint]
@@ -275,6 +281,7 @@ DISTURBANCES: dict[str, tuple[Callable[[Run], Recording], tuple[str, ...]]] = {
     'efforts of two joints exchanged': (_swapped, ('efforts_swapped',)),
     'joints exchanged': (_joints_exchanged, ('joints_exchanged',)),
     'joint the other way round': (_turned, ('axis_reversed',)),
+    'position x 1.5': (_scaled, ('position_unit',)),
     'push of 1.5 s': (_pushed, ('unexplained_span',)),
     'effort x 1.35': (_constant_gain, ('effort_gain', 'effort_scale', 'effort_unit')),
     'friction jumps 1.5 s after the start': (
@@ -287,14 +294,14 @@ DISTURBANCES: dict[str, tuple[Callable[[Run], Recording], tuple[str, ...]]] = {
 # Those that only a large residual shows.
 OF_RESIDUAL = (
     'spring at a joint', 'friction with another joint', 'joints exchanged',
-    'joint the other way round',
+    'joint the other way round', 'position x 1.5',
 )  # fmt: skip
 
 
 # Those that make no difference to a joint alone.
 OF_SEVERAL = (
     'friction with another joint', 'efforts of two joints exchanged', 'effort x 1.35',
-    'joints exchanged', 'joint the other way round',
+    'joints exchanged', 'joint the other way round', 'position x 1.5',
 )  # fmt: skip
 
 

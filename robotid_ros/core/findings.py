@@ -273,6 +273,9 @@ F307 stood_still info: {joint} stood at {position:.4g} and is not identified DO 
   record it in motion WHY A joint at rest shows no parameter.
 F308 moved_but_locked: {joint} moved from {low:.4g} to {high:.4g} but is taken as locked DO Add the
   joint to robot.joints, or record with the joint at rest WHY Its motion acts on the others.
+F309 names_alike: Joints of description and recording have names that are alike: [[{joints}
+  and {recorded}]] DO If they are the same, rename them in the description WHY A joint without its
+  recording is taken as locked.
 # F4: efforts and model
 F401 effort_sign error: The effort of {joints} seems to have the opposite sign DO Set
   robot.drive_gain of {joints} to {gains:.3g}. For a table give --units 'effort=Nm*-1', with one
@@ -361,7 +364,7 @@ F433 time_scale error: Gravity and inertia of the same bodies do not fit each ot
   Correct the unit or the rate of the times (of a table, --rate {rate:.4g}). If they are right, see
   whether the driver or a counterbalance bears a part of gravity{tried} WHY Velocities are off by
   as much as the stamps, inertias by twice that.
-F434 position_unit error: The position of {joints} seems to have another unit{instead} DO
+F434 position_unit error: The position of {joints} seems to have another unit or scale{instead} DO
   Multiply it by {size:.4g}. For a table give --units 'position=rad*{size:.4g}' (m* where a joint
   slides), with one unit for each joint between commas{tried} WHY All parameters depend on it.
 F436 unexplained_span error: {unexplained}, {part:.0%} of it from {start:.2f} to {stop:.2f} s DO If

@@ -241,8 +241,10 @@ ZEROS, ZERO_STEP = (-0.3, 0.3, *RIGHT), 0.8
 # far joints go with the right one, and not with one that is too large [rad or m].
 SIZES = {False: (np.pi / 180.0, 180.0 / np.pi, 2.0 * np.pi), True: (1e-3, 1e3)}
 RANGES = {False: (0.1, 4.0 * np.pi), True: (0.01, 3.0)}
-# From which factors of the stamps' length are searched; logarithms, and their step.
-LENGTH_STEP = np.log(16.0) / 8.0
+# From which factors of a joint's positions without such a unit are searched, and of the stamps'
+# length; logarithms, and their steps.
+SCALE_STEP, LENGTH_STEP = np.log(4.0) / 3.0, np.log(16.0) / 8.0
+SCALES = SCALE_STEP * np.array([-3, -2, -1, 1, 2, 3])
 LENGTHS = LENGTH_STEP * np.array([*range(-8, 0), *range(1, 9)])
 
 
@@ -428,8 +430,9 @@ class _ReadingSearch:
         span, others = np.ptp(samples.q, axis=0), dict[float, list[int]]()
         for j in self._moving:
             least, most = RANGES[bool(robot.prismatic[j])]
-            for size in SIZES[bool(robot.prismatic[j])]:
-                if least < size * span[j] < most and (size > 1.0 or span[j] > most):
+            for size in dict.fromkeys((*SIZES[bool(robot.prismatic[j])], self._size(j))):
+                right = abs(np.log(size)) <= SCALES[-1] or size > 1.0 or span[j] > most
+                if size != 1.0 and least < size * span[j] < most and right:
                     others.setdefault(size, []).append(j)
         for size, joints in others.items():
             for chosen in {(j,) for j in joints} | {tuple(joints)}:
@@ -487,6 +490,17 @@ class _ReadingSearch:
 
             if shift := self._search(read, ZEROS, ZERO_STEP):
                 yield {**zeros, j: shift}
+
+    def _size(self, joint: int) -> float:
+        """Return what positions of a joint have to be multiplied by, 1: nothing explains more."""
+
+        def read(log: float) -> _Reading:
+            scaled = self._same.scaled(_only(self._robot.n, joint, float(np.exp(log))))
+            motion = _read_as(scaled, self._samples)
+            return _Reading(POSITION_UNIT, (joint,), motion, self._same, {})
+
+        size = float(np.exp(self._search(read, SCALES, SCALE_STEP)))
+        return _or_unit(size, SIZES[bool(self._robot.prismatic[joint])])
 
 
 def _read_as(efforts: Efforts, samples: Samples) -> Samples:

@@ -357,6 +357,9 @@ def select_joints(
         if own:
             note = finding(code, own, positions=[places[k] for k in own])
             notes.append(note.at(Severity.INFO) if near.isdisjoint(own) else note)
+    if pairs := matching_names(missing, [k for k in recorded if k not in names]):
+        described, names_of_log = zip(*pairs, strict=True)
+        notes.append(finding('names_alike', described, recorded=names_of_log))
     locked = {**{k: recorded[k].middle for k in others}, **places, **settings.locked}
     return dataclasses.replace(settings, joints=joints, locked=locked), tuple(notes)
 

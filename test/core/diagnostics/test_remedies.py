@@ -171,6 +171,12 @@ def test_positions_of_joints_in_another_unit_are_named_with_it(causes, log, robo
     assert found.finding.values['size'] == pytest.approx(size)
 
 
+def test_positions_of_another_gear_are_named_with_it(causes, log):
+    (found,) = causes(dataclasses.replace(log, position=log.position * [1.0, 1.5, 1.0]))
+    assert found.name == POSITION_UNIT and found.finding.joints == ('j2',)
+    assert found.finding.values['size'] == pytest.approx(1.0 / 1.5, rel=0.02)
+
+
 @pytest.mark.parametrize('by', [-0.8, 0.3])
 def test_a_zero_that_is_off_is_named_with_its_value(causes, log, robot, truth, by):
     """Other masses make up for most of it: only with little noise is it told."""

@@ -197,6 +197,13 @@ def test_names_with_one_prefix_or_suffix_match(names, recorded, pairs):
     assert matching_names(names, recorded) == [(names[i], recorded[j]) for i, j in pairs]
 
 
+def test_a_joint_that_may_be_called_otherwise_is_told():
+    recorded = {**LEFT, 'gripper_left_finger': MOVED}
+    _, notes = select_joints(two_arms(), RobotSettings(), recorded)
+    (note,) = select(notes, 'names_alike')
+    assert (*note.joints, *note.values['recorded']) == ('left_finger', 'gripper_left_finger')
+
+
 def test_a_locked_joint_of_another_branch_changes_nothing():
     """Noise-free: where the other arm stands has no part in the torques of this one."""
     q, dq, ddq = np.random.default_rng(0).normal(size=(3, 9, 2))
