@@ -196,6 +196,15 @@ def _unit(run: Run) -> Recording:
     return recording(run, run.scaled(1000.0) * (run.clean + run.noise))
 
 
+def _saturates(run: Run) -> Recording:
+    """Cut the efforts of a joint at 70 % of their largest, before the noise."""
+    effort = run.clean.copy()
+    own = effort[:, run.joint]
+    limit = 0.7 * np.abs(own).max()
+    effort[:, run.joint] = np.clip(own, -limit, limit)
+    return recording(run, effort + run.noise)
+
+
 def _spring(run: Run) -> Recording:
     effort, own = run.clean.copy(), run.q[:, run.joint]
     size = np.sqrt(np.mean(effort[:, run.joint] ** 2))
@@ -256,6 +265,13 @@ def _scaled(run: Run) -> Recording:
     return dataclasses.replace(whole, position=run.scaled(1.5) * whole.position)
 
 
+def _freezes(run: Run) -> Recording:
+    """Let the position of a joint stay as it is from the middle on."""
+    whole, position = clean(run), run.q.copy()
+    position[run.late, run.joint] = position[run.late][0, run.joint]
+    return dataclasses.replace(whole, position=position)
+
+
 def _pushed(run: Run) -> Recording:
     """Push a joint for 1.5 s, by twice what its torque varies."""
     effort, own = run.clean + run.noise, run.clean[:, run.joint]
@@ -275,6 +291,7 @@ DISTURBANCES: dict[str, tuple[Callable[[Run], Recording], tuple[str, ...]]] = {
     'payload of 15 % from the middle': (_payload, ('load_changed',)),
     'effort x 1.3 from the middle': (_gain, ('effort_changed', *EFFORTS)),
     'effort x 1000': (_unit, EFFORTS),
+    'noisy saturation at 70 %': (_saturates, ('effort_saturation',)),
     'spring at a joint': (_spring, ('unexplained_spring',)),
     'friction with another joint': (_coupled, ('unexplained_coupling',)),
     'effort with the opposite sign': (_reversed, ('effort_sign',)),
@@ -282,6 +299,7 @@ DISTURBANCES: dict[str, tuple[Callable[[Run], Recording], tuple[str, ...]]] = {
     'joints exchanged': (_joints_exchanged, ('joints_exchanged',)),
     'joint the other way round': (_turned, ('axis_reversed',)),
     'position x 1.5': (_scaled, ('position_unit',)),
+    'position frozen from the middle': (_freezes, ('standstill_contradicted',)),
     'push of 1.5 s': (_pushed, ('unexplained_span',)),
     'effort x 1.35': (_constant_gain, ('effort_gain', 'effort_scale', 'effort_unit')),
     'friction jumps 1.5 s after the start': (
@@ -294,7 +312,7 @@ DISTURBANCES: dict[str, tuple[Callable[[Run], Recording], tuple[str, ...]]] = {
 # Those that only a large residual shows.
 OF_RESIDUAL = (
     'spring at a joint', 'friction with another joint', 'joints exchanged',
-    'joint the other way round', 'position x 1.5',
+    'joint the other way round', 'position frozen from the middle', 'position x 1.5',
 )  # fmt: skip
 
 
@@ -302,6 +320,7 @@ OF_RESIDUAL = (
 OF_SEVERAL = (
     'friction with another joint', 'efforts of two joints exchanged', 'effort x 1.35',
     'joints exchanged', 'joint the other way round', 'position x 1.5',
+    'position frozen from the middle',
 )  # fmt: skip
 
 

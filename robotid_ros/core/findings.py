@@ -243,6 +243,9 @@ F230 effort_dead_zone: The effort of {joint} reads 0 below {least:.3g}, in {shar
 F231 position_jumps error: The position of {joints} jumps {count} times, first after {since:.2f} s
   DO Record without losses, or identify the parts separately (--from, --to) WHY A joint cannot
   jump: rows lack or repeat there, a zero changed, or a counter overflowed.
+F232 clocks_differ error: The efforts are {first:.0f ms} behind the positions at the start,
+  {last:.0f ms} at the end: their clocks differ by {share:.3p} (residual without that {before:.3p}
+  → {after:.3p}) DO Record both from one clock WHY Efforts of other instants fit no motion.
 F239 clock_starved info: {share:.0%} of the samples have the stamp of the one before, from a clock
   that lagged: their times follow from the motion, at {rate:.4g} Hz DO Use a lower real-time factor
   WHY Velocities and positions show how much time lies between them.
@@ -252,6 +255,12 @@ F240 velocities_unlike error: The velocities are so many times the derivatives o
   joints have another unit DO Correct what is wrong. Of a table, give --units or --rate WHY
   Velocities are off by as much as the stamps, inertias by twice that; a position in another unit
   makes every parameter wrong.
+F241 rows_copied: From {since:.2f} s on, {count} rows repeat earlier ones in every digit MEANS They
+  are copies: σ is too small DO Leave them out (--to {since:.2f}) WHY Measured values never repeat
+  in every digit while the robot moves.
+F242 column_for_two: The position of {joints} is the same in every digit MEANS One column was
+  written or named for two joints DO Name the columns by --columns, or correct what writes the log
+  WHY Measured values of two joints never agree in every digit while they move.
 # F3: motion
 F301 hardly_moved: {joint} moved only {share:.0%} of the time DO Record a motion that moves it, or
   name it in robot.locked WHY Dry friction of a joint at rest may have any value.
@@ -307,6 +316,9 @@ F407 gravity_direction error: Gravity along ({direction:.2f}) in the frame of th
 F408 friction_jump error: The friction of {joint} changes by {jump:+.2g} {unit} at {since:.2f} s DO
   Leave out the time from {start:.2f} to {stop:.2f} s, or identify the parts separately, by --to
   {since:.2f} and --from {since:.2f}{tried} WHY One friction parameter has one value.
+F409 effort_saturation error: The effort of {joint} seems to saturate near {limit:.3g} in
+  {share:.0%} of the samples DO Run a slower trajectory WHY A drive at its limit does not show the
+  torque that the motion needs.
 F410 beyond_effort_limit error: Efforts are far beyond the URDF's effort limits: [[{joints}
   {efforts:.3g} ({limits:.3g})]] MEANS Their unit or drive gain, or the limits, are not those of
   this robot DO Check units, robot.drive_gain and the limits WHY Drives peak at two to three times
@@ -352,6 +364,9 @@ F426 unexplained_effort error: {unexplained}[[, {alone:.0%} where it is fitted a
 F427 other_zero error: The positions of {joints} have another zero than in the URDF{instead} DO Add
   [[{shifts:+.3g} {units} to {joints}]], calibrate the joints, or turn their origins in the
   URDF{tried} WHY Gravity and inertia of all joints before one depend on its position.
+F428 unexplained_steps error: {unexplained}: its position comes in steps that hide speeds below
+  {speed:.2g} a second, and the sign of friction with them DO Move faster, or record a finer
+  position WHY Where the sign of a speed is wrong, friction is.
 F429 joints_exchanged error: Positions and efforts are exchanged: those of [[{joints} are in the
   columns of {columns}]]{instead} DO Exchange their names where the log is written, or name the
   columns by --columns{tried} WHY Each is taken for another joint.
@@ -367,6 +382,11 @@ F433 time_scale error: Gravity and inertia of the same bodies do not fit each ot
 F434 position_unit error: The position of {joints} seems to have another unit or scale{instead} DO
   Multiply it by {size:.4g}. For a table give --units 'position=rad*{size:.4g}' (m* where a joint
   slides), with one unit for each joint between commas{tried} WHY All parameters depend on it.
+F435 standstill_contradicted error: The position of {joint} stands still from {start:.1f} to
+  {stop:.1f} s, which the efforts contradict: those of {other} differ by {after:.0%} from what the
+  rest predicts, elsewhere by {before:.1%} MEANS Its encoder failed, or a brake holds it DO Leave
+  that time out[[, by --to {until:.1f}]][[, by --from {since:.1f}]] WHY Efforts of a motion that is
+  not recorded make every parameter wrong.
 F436 unexplained_span error: {unexplained}, {part:.0%} of it from {start:.2f} to {stop:.2f} s DO If
   something touched the robot then, leave that time out, by --to {start:.2f} or --from {stop:.2f}
   (tried: residual of this joint alone {before:.2p} → {after:.2p}). Check its effort sensor WHY
@@ -470,9 +490,15 @@ F607 agreement_not_tested info: Too few of the logs determine all parameters to 
   agree WHY The test needs an estimate from each log.
 F608 validation_copied: {share:.0%} of the validation was also fitted: this part validates nothing
   DO Validate on another motion WHY A model always predicts what was fitted to it.
-F610 effort_not_predicted: {residual:.0%} of the effort of {joint} is not predicted DO Check
-  whether payload, temperature or delay changed, and whether units, signs, zeros and parameters
-  belong to this robot WHY The model does not stand for this recording.
+F610 effort_not_predicted: {residual:.0%} of the effort of {joint} is not predicted MEANS No factor
+  and no zero explains it DO Check whether payload, temperature or delay changed, and whether
+  units, signs and parameters belong to this robot WHY The model does not stand for this recording.
+F611 effort_scaled: {residual:.0%} of the effort of {joint} is not predicted: the measured effort
+  is {factor:.3g} times the prediction DO Check its unit, or divide its robot.drive_gain by
+  {factor:.3g}{tried} WHY The unit or the gain of the effort is another one.
+F612 effort_shifted: {residual:.0%} of the effort of {joint} is not predicted: the measured effort
+  differs from the prediction by a constant {offset:+.3g} DO Check the zero of its sensor{tried}
+  WHY The zero of the sensor is another one.
 F620 loop_slow: {joint}: ω_n of its loop is {omega:.3g} rad/s, only {ratio:.2g} times the bandwidth
   of the motion ({band:.3g} rad/s) MEANS DIDIM may be biased DO Use a slower motion or stiffer
   gains WHY A loop that does not follow the motion leaves its parameters to the gains.
@@ -782,7 +808,7 @@ MISREAD = (
     *('effort_unit', 'effort_unit_of_log', 'effort_magnitudes', 'implausible_inertia'),
     *('gravity_direction', 'gravity_compensated'),
     *('axis_reversed', 'other_zero', 'joints_exchanged', 'position_unit', 'time_scale'),
-    'velocities_unlike',
+    *('velocities_unlike', 'clocks_differ', 'standstill_contradicted'),
 )
 
 

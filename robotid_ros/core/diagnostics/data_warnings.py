@@ -17,10 +17,22 @@ from ..regression.validation import Validation
 from ..signals.filters import power_edge
 from ..signals.recording import Samples
 from .data_quality import HARDLY_MOVED
-from .plausibility import FittedModel, limit_warnings, magnitude_warnings, scale_warnings
+from .plausibility import (
+    FittedModel,
+    limit_warnings,
+    magnitude_warnings,
+    saturation_warnings,
+    scale_warnings,
+)
 from .remedies import COMPENSATED, EFFORT_UNIT, find_causes, GEOMETRY, GRAVITY, SWAPPED, TIME
-from .stationarity import friction_jump, joint_torques, LARGE_RESIDUAL, stationarity_warnings
-from .trials import trial_rows
+from .stationarity import (
+    friction_jump,
+    joint_torques,
+    LARGE_RESIDUAL,
+    standstill_warnings,
+    stationarity_warnings,
+)
+from .trials import of_one_joint, trial_rows
 
 # With a wrong gravity or sense, or efforts of other joints, every joint is off, whatever else is.
 EVERYTHING = (COMPENSATED, GRAVITY, SWAPPED, TIME, *GEOMETRY)
@@ -37,6 +49,9 @@ MIN_MOVING = 0.5  # share of the rows in which a joint moves; at rest, dry frict
 MIN_OWN, MAX_OWN_SHARE = 0.04, 0.5
 # Share of the residual's power in the motion's band, over what white noise has there.
 MIN_STRUCTURE, MOTION_SHARE = 1.5, 0.95
+# Speed over what steps of the position hide from which its sign is known; error there, over that
+# at all speeds, below which it is not the shape of friction that is wrong.
+KNOWN, AT_KNOWN = 2.0, 0.5
 # A residual comes from a short time that holds the last of these shares of its square where the
 # other rows are fitted, each share in turn, which leaves so much less of them, at half the speed.
 OF_SPAN, SHORT_SPAN, LEAST_OF_SPAN, SLOW = (0.5, 0.8, 0.95), 0.25, 2.0, 0.5
@@ -65,6 +80,10 @@ def data_warnings(
     rows = trial_rows(systems)
     if unsigned := magnitude_warnings(robot, base, samples, rows):  # no gain puts them right
         return [*beyond, *unsigned]
+    if estimate.residual.max() > LARGE_RESIDUAL:
+        # What is recorded of the motion is wrong: nothing else can be told.
+        if unlike := standstill_warnings(robot, base, samples, systems[0]):
+            return [*beyond, *unlike]
     causes = [] if rows is None else find_causes(robot, base, samples, rows)
     measured = None if whole is None else trial_rows(whole.systems)
     if rows and measured and np.sqrt(np.mean(estimate.residual**2)) > LARGE:
@@ -78,6 +97,7 @@ def data_warnings(
     # Of efforts that are no torques, no size is plausible.
     torques = all(cause.name != EFFORT_UNIT for cause in causes)
     sizes = scale_warnings(robot, base, samples, estimate) if torques else []
+    sizes += saturation_warnings(robot, samples, systems[0])
     sizes = [each for each in sizes if not known.issuperset(each.joints)]
     scaled = _joints(sizes)
     whole = whole or FittedModel(robot, base, systems, estimate.value)
@@ -181,6 +201,14 @@ class _Remainder:
         share, name, columns, other = max(shares, key=lambda each: each[0])
         shifted = (np.roll(columns, round(x * len(columns)), axis=0) for x in SHIFTS)
         if share - max(0.0, *map(self._explained, shifted)) >= MIN_EXPLAINED:
+            hidden = 0.0 if samples.hidden is None else float(samples.hidden[j])
+            if name == 'unexplained_friction' and hidden:
+                dq = decimate(samples.dq[:, j][None], samples.decimation)[0]
+                known = np.abs(dq[used]) > KNOWN * hidden
+                own = project_out(self._W[known], ROUNDING)(self._own[known])
+                few = known.sum() < MIN_ROWS * self._W.shape[1]
+                if few or rms(own) < AT_KNOWN * rms(self._own):
+                    return self._finding('unexplained_steps', speed=hidden)
             figures = {'before': self.size, 'after': self.size * np.sqrt(1.0 - share)}
             return self._finding(name, share=share, **figures, other=other)
         error = np.zeros(len(used))
@@ -263,13 +291,35 @@ def _is_structured(error: Array, predicted: Array, system: Rows) -> bool:
     return share > min(MIN_STRUCTURE * motion / band, 0.5 * (1.0 + motion / band))
 
 
+# A factor or an offset is the reason when without it the squared error falls to a quarter, on
+# blocks of time that it was not fitted to; factors nearer to 1 than this are none.
+LEAST, BLOCKS, MIN_DEVIATION = 4.0, 8, 0.05
+
+
 def prediction_warnings(validation: Validation) -> list[Finding]:
-    """Name the joints whose efforts are predicted badly in motion."""
-    rows = validation.valid | ~validation.valid.any(axis=0)
-    errors = (validation.measured - validation.predicted, validation.measured)
-    error, size = (np.linalg.norm(np.where(rows, x, 0.0), axis=0) for x in errors)
-    residual = error / np.maximum(size, 1e-300)
-    return [
-        finding('effort_not_predicted', [validation.joints[j]], residual=residual[j])
-        for j in np.flatnonzero(residual > NOTEWORTHY)
-    ]
+    """
+    Name the joints whose efforts are predicted badly in motion, with what explains it.
+
+    That is a factor on the prediction and an offset, fitted to all blocks but one, in turn.
+    """
+    warnings = []
+    for j, joint in enumerate(validation.joints):
+        rows = validation.valid[:, j]
+        rows = rows if rows.any() else np.ones_like(rows)
+        measured, predicted = validation.measured[rows, j], validation.predicted[rows, j]
+        signal = max(float(np.linalg.norm(measured)), 1e-300)
+        residual = float(np.linalg.norm(measured - predicted) / signal)
+        if residual <= NOTEWORTHY:
+            continue
+        both = np.column_stack([predicted, np.ones(predicted.size)])
+        blocks = np.arange(BLOCKS)[:, None] == np.arange(len(measured)) * BLOCKS // len(measured)
+        trials = of_one_joint(both, measured, blocks)
+        trial = trials.compare(blocks @ (measured - predicted)[:, None] ** 2, trials.recorded)
+        name, values = 'effort_not_predicted', dict[str, Any]()
+        if trial.is_better(LEAST):
+            factor, offset = np.linalg.lstsq(both, measured, rcond=None)[0].tolist()
+            name = 'effort_scaled' if abs(factor - 1.0) > MIN_DEVIATION else 'effort_shifted'
+            values = {'factor': factor, 'offset': offset}
+            values |= trial.values(joint, 'factor and offset')
+        warnings.append(finding(name, [joint], residual=residual, **values))
+    return warnings

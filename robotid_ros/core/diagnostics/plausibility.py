@@ -169,6 +169,73 @@ def scale_warnings(
     return found
 
 
+# Width of the crowd in standard deviations of the noise, and at least over the extreme.
+NOISE_WIDTH, LEAST_WIDTH = 6.0, 0.02
+# Share of the samples in the crowd, and how many times more than in the band below it.
+MIN_SHARE, MIN_RATIO = 0.02, 1.5
+# Where efforts are cut off, what the model expects goes beyond them and varies, unlike at a
+# plateau of friction: by so much of the joint's effort on average, by so many times what it errs
+# elsewhere, and by so much more than measured efforts there do.
+MIN_EXCESS, MIN_OVER_USUAL, MIN_SPREAD_RATIO = 0.03, 2.0, 4.0
+# Rows of the crowd, after decimation, and others over the number of columns.
+MIN_ROWS, MIN_OTHERS = 5, 2
+
+
+def saturation_warnings(robot: Robot, samples: Samples, system: Rows) -> list[Finding]:
+    """Name the joints whose efforts are cut off near an extreme."""
+    found, keep = list[Finding](), max(1, samples.decimation)
+    if len(samples.time[::keep]) != system.Y.shape[1]:
+        return found
+    moving = samples.moving[::keep] & system.valid.T
+    for j, joint in enumerate(robot.joints):
+        efforts = samples.tau[:, j]
+        crowds = {sign: _crowd(sign * efforts) for sign in (1.0, -1.0)}
+        rows = {sign: crowd[::keep] & moving[:, j] for sign, crowd in crowds.items()}
+        # The filter spreads what is cut off over the rows beside it.
+        cut = np.convolve(rows[1.0] | rows[-1.0], np.ones(3), 'same') > 0.5
+        share = 0.0
+        for sign, own in rows.items():
+            Y, W = sign * system.Y[j], system.W[j]
+            # Where the other end may be cut off as well, fewer rows are left: these must be sure.
+            sets = [(own, 0.0), (cut, SURE)] if rows[-sign].any() else [(own, 0.0)]
+            if any(_goes_beyond(Y, W, own, moving[:, j] & ~away, sure) for away, sure in sets):
+                share += float(crowds[sign].mean())
+        if share:
+            limit = float(np.percentile(np.abs(efforts), 99.0))
+            found.append(finding('effort_saturation', [joint], limit=limit, share=share))
+    return found
+
+
+def _crowd(effort: Array) -> Mask:
+    """Return which efforts (N,) crowd at the upper end, none if they do not."""
+    noise = float(np.median(np.abs(np.diff(effort, n=2)))) / (0.6745 * np.sqrt(6.0))
+    top = float(np.percentile(effort, 99.5))
+    width = max(NOISE_WIDTH * noise, LEAST_WIDTH * top)
+    crowd = effort > top - width
+    below = (effort > top - 2.0 * width) & ~crowd
+    share = float(crowd.mean())
+    crowded = share >= MIN_SHARE and share >= MIN_RATIO * float(below.mean())
+    return crowd if crowded and top > 2.0 * width else np.zeros_like(crowd)
+
+
+def _goes_beyond(measured: Array, W: Array, rows: Mask, others: Mask, sure: float) -> bool:
+    """Tell whether a fit of other rows expects more in these than measured, by so many σ."""
+    if rows.sum() < MIN_ROWS or others.sum() < MIN_OTHERS * len(W[0]):
+        return False
+    # The joint alone, without these rows: what is wrong with others does not count here.
+    expected = W @ scaled_least_squares(W[others], measured[others], PREDICTED)
+    excess = float(np.mean(expected[rows] - measured[rows]))
+    usual = rms(expected[others] - measured[others])
+    if excess < max(MIN_EXCESS * rms(measured), MIN_OVER_USUAL * usual):
+        return False
+    if float(np.std(expected[rows])) <= MIN_SPREAD_RATIO * float(np.std(measured[rows])):
+        return False
+    # σ of the mean of what is expected.
+    mean = W[rows].mean(axis=0)
+    leverage = np.linalg.norm(np.linalg.lstsq(W[others].T, mean, rcond=None)[0])
+    return excess >= sure * usual * float(leverage)
+
+
 # Bins of one direction by speed, and least rows of one: presliding stores energy and gives it
 # back, so that only averages have to brake.
 BINS, LEAST_ROWS = 20, 20

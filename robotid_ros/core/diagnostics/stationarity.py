@@ -1,18 +1,21 @@
 """Stationarity: what changed in the course of a recording, joint by joint."""
 
 from collections.abc import Iterator, Sequence
+import dataclasses
 from itertools import pairwise, product
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...exceptions import RankDeficientError
 from ..arrays import Array, column_sizes, rms
 from ..findings import Finding, finding
 from ..model.friction import SHRUNK
 from ..model.robot import BaseParameters, Robot
+from ..regression.estimators import weighted_values
 from ..regression.goodness_of_fit import OFFSET, rigid_and_offset
 from ..regression.observation_system import Rows
-from ..signals.recording import STANDSTILL
+from ..signals.recording import Samples, STANDSTILL
 from .plausibility import FittedModel
 from .trials import of_one_joint, RIDGE, scaled
 
@@ -218,6 +221,49 @@ def _share(
     alone = offset or rms(torque) < whole
     before = 1.0 if alone else max(1.0 + value * float(course[0]), LEAST_BEFORE)
     return sign * size / (whole * before)
+
+
+# A standstill is contradicted where efforts are predicted so many times worse than elsewhere, by
+# so large a share of them; of joints at rest only what exceeds dry friction by a factor counts.
+WORSE, MUCH, STICTION = 4.0, 0.1, 2.0
+
+
+def standstill_warnings(
+    robot: Robot, base: BaseParameters, samples: Samples, system: Rows
+) -> list[Finding]:
+    """Name joints that stand still where efforts say that they moved, or were held."""
+    moving = np.abs(samples.dq[:: samples.decimation].T) >= STANDSTILL
+    time, result = system.time, list[Finding]()
+    rigid, _ = rigid_and_offset(robot, base.columns)
+    for j, joint in enumerate(robot.joints if moving.shape == system.Y.shape else ()):
+        ends = np.flatnonzero(np.diff(np.concatenate([[0], ~moving[j], [0]]))).reshape(-1, 2)
+        first, stop = max(ends.tolist(), key=lambda each: each[1] - each[0], default=(0, 1))
+        there = np.zeros(len(time), dtype=bool)
+        there[first:stop] = True
+        since, until = (float(time[k]) for k in (first, stop - 1))
+        if until - since < MIN_SECONDS or moving[j].sum() < MIN_ROWS * MIN_BLOCKS:
+            continue
+        rest = dataclasses.replace(system, valid=system.valid & ~there)
+        try:
+            value = weighted_values(rest)
+        except RankDeficientError:
+            continue
+        error = np.abs(system.Y - system.predict(value))
+        friction = system.W[:, :, ~rigid] @ value[~rigid]
+        before, after = np.zeros((2, robot.n))
+        for k, elsewhere in enumerate(rest.valid & moving):
+            slack = np.where(moving[k], 0.0, STICTION * rms(friction[k][elsewhere]))
+            size = rms(system.Y[k][elsewhere]) or np.inf
+            before[k] = rms(error[k][elsewhere]) / size
+            after[k] = rms(np.maximum(error[k] - slack, 0.0)[there]) / size
+        other = int(np.argmax(np.where(after > WORSE * before, after, 0.0)))
+        if after[other] > max(MUCH, WORSE * before[other]) and np.median(before) < MUCH:
+            values: dict[str, Any] = {'before': before[other], 'after': after[other]}
+            values |= {'start': since, 'stop': until, 'other': robot.joints[other]}
+            values['until'] = since if since - time[0] > MIN_SECONDS else None
+            values['since'] = until if time[-1] - until > MIN_SECONDS else None
+            result.append(finding('standstill_contradicted', [joint], **values))
+    return result
 
 
 LARGE_RESIDUAL = 0.02  # relative residual of a joint from which its friction is looked into

@@ -34,7 +34,7 @@ from ..regression.estimators import MIXED
 from ..regression.goodness_of_fit import validate_samples, validate_system
 from ..regression.validation import Validation
 from ..replay.didim import History
-from ..signals.invalid_samples import copied_share
+from ..signals.invalid_samples import find_copies
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from .choices import choose_model
@@ -179,7 +179,9 @@ def identify(
         judged = (mixed.plain, mixed.base)
     described, fit = judged[0], plain.estimate
     of_log = getattr(recording, 'notes', ())
-    data = data_warnings(*judged, samples, plain.sampled_systems, fit, whole)
+    # Of efforts of other instants, nothing else can be told.
+    told = select((*notes, *estimation.notes), 'clocks_differ')
+    data = [] if told else data_warnings(*judged, samples, plain.sampled_systems, fit, whole)
     # The log says its unit itself, the configuration what its efforts are worth.
     said, seen = select(of_log, 'effort_unit_of_log'), select(data, 'effort_unit')
     # Gravity was not missing where it has another direction.
@@ -223,7 +225,7 @@ def _copied(
             return []  # it is too long for memory, or there is nothing
         rows = [np.column_stack([x.position, x.effort]) for x in own]
         parts.append(np.concatenate(rows))
-    share = copied_share(parts[1], parts[0])
+    share = float(find_copies(parts[1], parts[0]).mean())
     return [finding('validation_copied', share=share)] if share > MAX_COPIED else []
 
 

@@ -26,7 +26,9 @@ PASSES, CONVERGED = 10, 0.3
 # seconds. With lower bounds, friction that the model lacks is taken for a delay.
 OUTLIER_SIGMAS, OUTLIER_DELAY = 4.0, 4e-3
 LONGEST_DELAY = 0.05  # [s]; more is no delay of a field bus, but a fault or an error of the model
-CLEAR = 4.0  # by how much the squared error has to fall without a longer delay of one joint
+# By how much the squared error has to fall without a longer delay of one joint, and with clocks of
+# efforts and positions that run alike; these are compared where so much is left of the efforts.
+CLEAR, MUCH_LEFT = 4.0, 0.05
 # How long efforts are behind the positions [s], by joint; those that are not named are not.
 Delays = Mapping[str, float]
 # A delay is removed when it is this many times its σ, and this share of the time between samples.
@@ -53,6 +55,7 @@ class DelayEstimate:
     common_sigma: float
     outlier: Mask  # (n,) whether a joint does not
     rows: Mask  # (n, K) the decimated rows that tell
+    residual: Array  # (n,) relative residuals in these with the delays
 
 
 def estimate_delays(samples: Samples, system: Rows) -> DelayEstimate:
@@ -63,18 +66,47 @@ def estimate_delays(samples: Samples, system: Rows) -> DelayEstimate:
     the rows of its joint only. With the delays found removed the next pass is nearer to linear.
     """
     system = dataclasses.replace(system, valid=_away_from_reversals(samples))
-    total = np.zeros(len(system.joints))
+    each = np.eye(len(system.joints))[:, :, None]
+    total, sigma, residual = _converge(samples, system, each)
+    agreed = _reject_outliers(total, sigma)
+    return DelayEstimate(total, sigma, *agreed, system.valid, residual)
+
+
+def _converge(samples: Samples, system: Rows, courses: Array) -> tuple[Array, Array, Array]:
+    """
+    Fit delays of the efforts along courses (k, n, N) of time; one that is constant has N = 1.
+
+    Returns the delays and their standard deviation (k,) [s], and relative residuals (n,).
+    """
+    total, keep = np.zeros(len(courses)), samples.decimation
     for _ in range(PASSES):
-        step, sigma = _fit_delays(system)
+        step, sigma, residual = _fit_delays(system, courses[:, :, ::keep])
         total = total + step
         if np.all(np.abs(step) < CONVERGED * sigma):
             break
-        system = _advance(samples, system, total)[1]
-    return DelayEstimate(total, sigma, *_reject_outliers(total, sigma), system.valid)
+        system = _advance(samples, system, np.tensordot(total, courses, 1))[1]
+    return total, sigma, residual
+
+
+def _clock_warnings(samples: Samples, system: Rows, held: float) -> list[Finding]:
+    """Tell that the efforts get later and later, where that explains nearly all that is left."""
+    time, away = samples.time, dataclasses.replace(system, valid=_away_from_reversals(samples))
+    length = float(time[-1] - time[0])
+    course = np.stack([np.ones(len(time)), 2.0 * (time - time[0]) / length - 1.0])
+    courses = np.repeat(course[:, None], len(system.joints), axis=1)
+    (common, late), (_, sigma), _ = _converge(samples, away, courses)
+    alike = _advance(samples, system, np.tensordot((common, late), courses, 1))[1]
+    before, after = (_block_errors(each, system.valid) for each in (system, alike))
+    if abs(late) < SIGNIFICANT_SIGMAS * sigma or CLEAR * after.sum() > before.sum():
+        return []
+    first, last = held + common - late, held + common + late
+    sums = {'before': before, 'after': after}
+    left = {name: np.sqrt(np.median(x.sum(axis=0))) for name, x in sums.items()}
+    return [finding('clocks_differ', first=first, last=last, share=2.0 * late / length, **left)]
 
 
 def advance(time: Array, values: Array, delay: Array) -> Array:
-    """Return signals (N, n) earlier by delays (n,) [s]."""
+    """Return signals (N, n) earlier by delays (n,) or (n, N) [s]."""
     columns = zip(values.T, delay, strict=True)
     return np.column_stack([np.interp(time + d, time, column) for column, d in columns])
 
@@ -97,24 +129,25 @@ def _away_from_reversals(samples: Samples) -> Mask:
     return np.asarray(samples.valid[::keep].T)
 
 
-def _fit_delays(system: Rows) -> tuple[Array, Array]:
-    """Return the delays of efforts (n,) with their σ [s]."""
-    b, count = len(system.names), len(system.joints)
+def _fit_delays(system: Rows, courses: Array) -> tuple[Array, Array, Array]:
+    """Return delays along courses (k, n, K) with their σ (k,) [s], and relative residuals (n,)."""
+    b, count = len(system.names), len(courses)
     delay, sigma = np.zeros(count), np.full(count, np.inf)
     # A link behind a spring has no effort of its own.
-    used = np.flatnonzero((system.Y != 0.0).any(axis=1) & (system.equations > 0))
+    driven = (system.Y != 0.0).any(axis=1) & (system.equations > 0)
+    used = np.flatnonzero((courses != 0.0).any(axis=2) @ driven)
     names = (*system.names, *(f'delay{k + 1}' for k in used))
     units = (*system.units, *('ms' for _ in used))
     try:
         rate = np.gradient(system.predict(weighted_values(system)), system.time, axis=1)
         # The scale of a column is that of its parameter's unit: a millisecond.
-        columns = -1e-3 * rate * np.eye(count)[used][:, :, None]
+        columns = -1e-3 * (driven[:, None] * rate) * courses[used]
         W = np.concatenate([system.W, np.moveaxis(columns, 0, -1)], axis=2)
         found = fit(dataclasses.replace(system, names=names, units=units, W=W, Z=None))
     except RankDeficientError:
-        return delay, sigma
+        return delay, sigma, np.zeros(len(system.joints))
     delay[used], sigma[used] = 1e-3 * found.value[b:], 1e-3 * found.sigma[b:]
-    return delay, sigma
+    return delay, sigma, found.residual
 
 
 def _reject_outliers(delay: Array, sigma: Array) -> tuple[float, float, Mask]:
@@ -181,6 +214,9 @@ def _without_confirmed_delays(
     """Remove delays beyond those `held` [s] without which the torques are explained better."""
     joints, notes = system.joints, [finding('efforts_held', delay=held)] if held else []
     found = estimate_delays(samples, system)
+    differ = np.median(found.residual) > MUCH_LEFT and _clock_warnings(samples, system, held)
+    if differ:
+        return samples, system, dict.fromkeys(joints, held) if held else {}, [*notes, *differ]
     total = {'delay': held + found.common, 'sigma': found.common_sigma}
     common, suspected = np.full(len(joints), found.common), []
     # Delays (n,), NaN of joints that are not concerned, that of most joints first; what is noted

@@ -1,7 +1,7 @@
 """Samples that cannot be used: missing, repeated, spikes, clipped; efforts, speeds of others."""
 
 from collections.abc import Sequence
-from itertools import compress
+from itertools import combinations, compress
 import warnings
 
 import numpy as np
@@ -79,11 +79,26 @@ def find_usable_samples(recording: Recording, max_gap: float) -> tuple[Mask, lis
                 spike |= found
     kept[rows[spike]] = False
     rows = rows[~spike]
+    notes += _one_for_two(recording.joints, recording.position[rows])
     stale = find_repeated(time[rows], recording.position[rows], recording.effort[rows], max_gap)
     if stale.any():
         notes.append(finding('samples_repeated', count=int(stale.sum())))
         kept[rows[stale]] = False
+    copies = find_copies(np.column_stack([recording.position, recording.effort])[kept])
+    if copies.any():
+        since = float(time[kept][copies][0] - time[0])
+        notes.append(finding('rows_copied', count=int(copies.sum()), since=since))
     return kept, [*notes, *_jumps(recording, kept, max_gap)]
+
+
+def _one_for_two(joints: Sequence[str], columns: Array) -> list[Finding]:
+    """Name joints that have the same positions (N, n) in every digit, of those that change."""
+    few = columns[:: max(1, len(columns) // MIN_ROWS)]
+    changes = np.flatnonzero(np.ptp(few, axis=0) > 0.0).tolist() if len(few) >= MIN_ROWS else []
+    pairs = [(i, j) for i, j in combinations(changes, 2) if np.array_equal(few[:, i], few[:, j])]
+    same = [pair for pair in pairs if np.array_equal(*columns[:, list(pair)].T)]
+    named = [[joints[k] for k in pair] for pair in same]
+    return [finding('column_for_two', pair) for pair in named]
 
 
 def _jumps(recording: Recording, kept: Mask, max_gap: float) -> list[Finding]:
@@ -172,23 +187,39 @@ def find_repeated(time: Array, position: Array, effort: Array, max_gap: float) -
     return stale
 
 
-def copied_share(rows: Array, others: Array) -> float:
+def find_copies(rows: Array, others: Array | None = None) -> Mask:
     """
-    Return how much of rows (N, m) is a copy of other rows (K, m) in every digit.
+    Find rows (N, m) that are copies of earlier ones, or of other rows (K, m), in every digit.
 
-    So many rows have to follow each other as they do there, and to change meanwhile: single rows
-    of coarse sensors repeat, and a robot at rest does.
+    So many of them have to follow each other as they do there, while most of them differ: single
+    rows of coarse sensors repeat, and a robot at rest does.
     """
-    if min(len(rows), len(others)) < MIN_ROWS:
-        return 0.0
-    rng = np.random.default_rng(0)
-    across, along = rng.normal(size=rows.shape[1]), rng.integers(2**63, size=MIN_ROWS)
-    # Numbers that only equal rows share, but for chance, then only equal runs of these; columns
-    # are added one by one, so that they are the same to the bit.
-    keys = [sum(w * x for w, x in zip(across, each.T, strict=True)) for each in (rows, others)]
-    runs = [np.convolve(np.asarray(key).view(np.int64), along, 'valid') for key in keys]
-    changes = keys[0][MIN_ROWS - 1 :] != keys[0][: len(runs[0])]
-    return float((np.isin(*runs) & changes).mean())
+    keys = _digest(rows)
+    if others is None and len(np.unique(keys)) == len(keys):  # sorts without places are quick
+        return np.zeros(len(keys), dtype=bool)
+    known = keys if others is None else _digest(others)
+    values, first = np.unique(known, return_index=True)
+    place = np.searchsorted(values, keys).clip(max=len(values) - 1)
+    distance = np.arange(len(keys)) - first[place]
+    copied = values[place] == keys
+    if others is None:
+        copied &= distance > 0
+    found = np.zeros(len(keys), dtype=bool)
+    ends = np.flatnonzero((np.diff(distance) != 0) | (np.diff(copied) != 0)) + 1
+    starts, stops = np.r_[0, ends], np.r_[ends, len(keys)]
+    long = copied[starts] & (stops - starts >= MIN_ROWS)
+    for start, stop in zip(starts[long], stops[long], strict=True):
+        found[start:stop] = 2 * len(np.unique(keys[start:stop])) > stop - start
+    return found
+
+
+def _digest(rows: Array) -> Array:
+    """Return a number of each row (N, m) that only equal rows share, but for chance."""
+    weights = np.random.default_rng(0).normal(size=rows.shape[1:])
+    digest = np.zeros(len(rows))
+    for weight, column in zip(weights, rows.T, strict=True):  # the same of each row, to the bit
+        digest += weight * column
+    return digest
 
 
 def unwrap_angles(position: Array, joints: Sequence[str]) -> tuple[Array, list[Finding]]:
@@ -246,6 +277,16 @@ def quantization_steps(effort: Array) -> Array:
     few = [1 < x.size <= MAX_COARSE_LEVELS for x in levels]
     pairs = zip(levels, few, strict=True)
     return np.array([float(np.median(np.diff(x))) if coarse else 0.0 for x, coarse in pairs])
+
+
+def position_steps(position: Array) -> Array:
+    """Return the steps (n,) of which positions change by multiples only, else 0."""
+    steps = np.zeros(position.shape[1])
+    for j, changes in enumerate(np.abs(np.diff(position, axis=0)).T):
+        changes = changes[(changes > 0.0) & (changes < np.pi)]
+        if changes.size >= MIN_LEVELS and _whole(changes, changes.min()):
+            steps[j] = changes.min()
+    return steps
 
 
 def _levels(column: Array) -> Array:

@@ -14,6 +14,7 @@ from .invalid_samples import (
     clipped_samples,
     dead_zones,
     find_usable_samples,
+    position_steps,
     quantization_steps,
     refuse_derived_efforts,
     unwrap_angles,
@@ -311,6 +312,9 @@ ROUNDING = 1e-6  # relative: a rate that stamps give is never exact
 # Automatic cut-off over the motion's bandwidth: lower distorts accelerations, higher lets noise of
 # the encoders pass; and the least one [Hz], for recordings of a slow motion.
 CUTOFF_FACTOR, MIN_CUTOFF = 10.0, 5.0
+# A position is coarse where one of its steps within a period of the cut-off is so large a share of
+# its mean speed.
+COARSE = 0.1
 SMOOTH = 1e6  # what the positions' filter takes off at the band limit of samples
 MAX_CUTOFF_SHARE = 0.4  # of a rate: filters need room below Nyquist's half
 MIN_MEASURED_SHARE = 0.5  # less away from gaps, and these are why no row is left
@@ -397,11 +401,14 @@ def prepare(
     """
     recording = recording.select(robot.joints)
     grid = resample(recording, robot, settings)
-    position = grid.recording.position
+    position, steps = grid.recording.position, position_steps(recording.position)
+    # Noise larger than steps lets these average out, and counts as speed here.
+    speed = grid.rate * np.mean(np.abs(np.diff(position, axis=0)), axis=0)
     cutoff = settings.cutoff or max(
         MIN_CUTOFF, CUTOFF_FACTOR * motion_bandwidth(position, grid.rate)
     )
     cutoff = min(cutoff, MAX_CUTOFF_SHARE * grid.rate)
+    hidden = np.where(steps * cutoff > COARSE * speed, steps * cutoff, 0.0)
     band = min(settings.band or cutoff, cutoff)
     # Whose filter passes what is below the band.
     decimation = settings.decimation or max(1, int(MAX_CUTOFF_SHARE * grid.rate / band + ROUNDING))
@@ -435,5 +442,6 @@ def prepare(
         notes=grid.notes,
         cutoff=cutoff,
         measured=np.asarray(measured_rows(grid, band).any(axis=1)),
+        hidden=hidden,
         band_limit=cutoff * SMOOTH ** (0.5 / settings.order),
     )

@@ -307,6 +307,7 @@ class Samples:
     cutoff: float = 0.0  # of the filter of the positions [Hz]
     # (N,) False where a sample was made up to bridge a gap; None: all were measured
     measured: Mask | None = None
+    hidden: Array | None = None  # (n,) speeds that steps of a coarse position hide [rad/s or m/s]
     band_limit: float = np.inf  # above which the positions' filter leaves nothing [Hz]
 
     @property
@@ -322,7 +323,7 @@ class Samples:
         return dataclasses.replace(self, **motion, tau=tau, rate=rate, decimation=1, measured=None)
 
     def __post_init__(self) -> None:
-        freeze_fields(self, 'time', 'q', 'dq', 'ddq', 'tau', 'noise')
+        freeze_fields(self, 'time', 'q', 'dq', 'ddq', 'tau', 'noise', 'hidden')
         if self.valid.flags.writeable:
             object.__setattr__(self, 'valid', self.valid.copy())
             self.valid.flags.writeable = False

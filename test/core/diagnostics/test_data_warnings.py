@@ -8,7 +8,7 @@ import pytest
 from robotid_ros.core.diagnostics.data_warnings import data_warnings
 from robotid_ros.core.diagnostics.plausibility import scale_warnings
 from robotid_ros.core.diagnostics.remedies import GRAVITY
-from robotid_ros.core.findings import render, select
+from robotid_ros.core.findings import CODES, NAMES, render, select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import inverse_dynamics
 from robotid_ros.core.model.base_parameters import base_parameters
@@ -165,7 +165,18 @@ def test_times_in_another_unit_are_told_by_inertias(parts, robot):
     assert [each.joints for each in select(told, 'implausible_inertia')] == [robot.joints]
 
 
-def test_friction_plateaus_are_nothing_wrong(parts, warnings):
+# Where more is cut, either end is judged without the other.
+@pytest.mark.parametrize('share', [0.6, 0.3])
+def test_noisy_saturation_is_told(parts, warnings, share):
+    q, _, rigid, friction = parts
+    tau = rigid + friction
+    limit = share * np.abs(tau[:, 1]).max()
+    tau[:, 1] = np.clip(tau[:, 1], -limit, limit)
+    (found,) = select(warnings(q, tau), 'effort_saturation')
+    assert found.joints == ('j2',) and abs(found.values['limit'] / limit - 1.0) < 0.1
+
+
+def test_friction_plateaus_are_no_saturation(parts, warnings):
     q, _, rigid, friction = parts
     assert warnings(q, rigid + 5.0 * friction) == []
 
@@ -208,6 +219,18 @@ def stops(parts, j=1):
     return still, rigid + friction, late
 
 
+@pytest.mark.parametrize('held', [False, True])
+def test_a_position_that_freezes_or_is_held_is_told_with_its_time(parts, warnings, held):
+    q, tau, late = stops(parts)
+    if held:
+        tau[late, 1] = 0.0
+    (found,) = warnings(q, tau)
+    assert CODES[found.code].name == 'standstill_contradicted' and found.joints == ('j2',)
+    assert found.values['start'] == pytest.approx(TIME[-1] / 2.0, abs=0.3)
+    text = render(found)
+    assert f'--to {found.values["start"]:.1f}' in text and '--from' not in text
+
+
 def test_a_joint_that_stands_still_is_not_told_whatever_its_friction(
     parts, robot, truth, warnings
 ):
@@ -217,7 +240,26 @@ def test_a_joint_that_stands_still_is_not_told_whatever_its_friction(
     tau = inverse_dynamics(robot, truth, q, dq, ddq)
     assert warnings(q, tau) == []
     tau[late & (np.abs(dq[:, 1]) < 1e-6), 1] += 1.2 * truth[robot.column('Fc2')]
-    assert select(warnings(q, tau), 'unexplained_span') == []
+    assert select(warnings(q, tau), 'standstill_contradicted', 'unexplained_span') == []
+
+
+@pytest.mark.parametrize(('step', 'name'), [(6e-3, 'unexplained_steps'), (1e-5, None)])
+def test_steps_of_the_position_are_told_from_friction(robot, truth, step, name):
+    """Of a slow motion that Coulomb friction rules, in steps of an encoder."""
+    slow, chi = 0.1, truth.copy()
+    chi[[robot.column(f'Fc{j}') for j in (1, 2, 3)]] = 8.0
+    q, dq, ddq = (slow * x for x in motion(TIME, seed=1))
+    settings = dataclasses.replace(SETTINGS, signals=SignalSettings(cutoff=5.0, rows='every'))
+    recording = Recording(
+        robot.joints, TIME, np.round(q / step) * step, inverse_dynamics(robot, chi, q, dq, ddq)
+    )
+    base = base_parameters(robot)
+    found = estimate_base_parameters(recording, robot, base, settings, lambda _: None)
+    given = found.samples, found.sampled_systems, found.estimate
+    told = data_warnings(robot, base, *given)
+    assert bool(told) == bool(name)
+    assert all(each.code == NAMES['unexplained_steps'].code for each in told)
+    assert all(each.values['speed'] == pytest.approx(5.0 * step) for each in told)
 
 
 def test_a_residual_that_is_noise_is_not_told(parts, robot):

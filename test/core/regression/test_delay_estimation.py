@@ -15,6 +15,7 @@ from robotid_ros.core.regression.delays import estimate_delays, prepare_without_
 from robotid_ros.core.regression.observation_system import observe
 from robotid_ros.core.signals.preparation import noise_between_periods, prepare, split_periods
 from robotid_ros.core.signals.recording import Reference, SignalSettings
+from robotid_ros.core.verdict import judge, POOR, UNUSABLE
 from robotid_ros.exceptions import RecordingError
 
 from ..conftest import motion
@@ -47,6 +48,22 @@ def test_one_joint_that_is_late_is_found_and_told(robot, truth, record, joint, d
     assert np.all(away < 1.5 * plain.estimate.sigma + 5e-3)
 
 
+@pytest.mark.parametrize(('rate', 'told'), [(1.01, True), (0.995, True), (1.0, False)])
+def test_efforts_that_get_later_and_later_are_told(robot, record, rate, told):
+    whole = record(noise=0.02)
+    time, columns = whole.time, whole.effort.T
+    effort = np.column_stack([np.interp(rate * time, time, own) for own in columns])
+    apart = dataclasses.replace(whole, effort=effort).between(0.0, time[-1] / rate)
+    found = identify(apart, robot, IdentificationSettings(signals=SIGNALS))
+    differ = select(found.findings, 'clocks_differ')
+    assert bool(differ) == told
+    if told:
+        assert differ[0].values['share'] == pytest.approx(1.0 / rate - 1.0, rel=0.02)
+        assert differ[0].values['last'] == pytest.approx((1.0 / rate - 1.0) * time[-1], rel=0.05)
+        assert not [each for each in found.findings if each.code.startswith('F4')]
+        assert judge(found).level in (POOR, UNUSABLE)
+
+
 def test_what_is_wrong_with_the_model_is_no_long_delay(robot, record):
     """Efforts with much that follows no motion: 0.1 s explains some of it, and not most."""
     whole = record(noise=0.02)
@@ -54,7 +71,7 @@ def test_what_is_wrong_with_the_model_is_no_long_delay(robot, record):
     late = remove_delay(whole, {'j2': -0.1}).effort[:, 1]
     effort[:, 1] = 0.4 * late + 0.6 * effort[:, 1] + np.sin(3.0 * whole.time) * effort[:, 1].std()
     found = identify(dataclasses.replace(whole, effort=effort), robot, IdentificationSettings())
-    assert not select(found.findings, 'joint_delay_removed')
+    assert not select(found.findings, 'joint_delay_removed', 'clocks_differ')
 
 
 def test_a_late_joint_of_a_recording_in_pieces(robot, record):

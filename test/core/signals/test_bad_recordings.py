@@ -326,6 +326,15 @@ def test_a_loop_that_sleeps_drifts_with_its_samples():
     assert sampling_times(time, position, float(period.mean())) is None
 
 
+def test_a_position_for_two_joints_is_told(made):
+    position = made.position.copy()
+    assert not select(find_usable_samples(made, 0.05)[1], 'column_for_two')
+    position[:, 2] = position[:, 0]
+    found = find_usable_samples(spoiled(made, position=position), 0.05)[1]
+    (told,) = select(found, 'column_for_two')
+    assert told.joints == (made.joints[0], made.joints[2])
+
+
 def test_faults_one_by_one():
     wave = np.sin(np.linspace(0.0, 6.0, 600))
     assert not find_spikes(wave).any()

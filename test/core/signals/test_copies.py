@@ -10,7 +10,7 @@ from robotid_ros.core.findings import select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.pipeline.observation import LogSet
-from robotid_ros.core.signals.invalid_samples import copied_share
+from robotid_ros.core.signals.invalid_samples import find_copies
 from robotid_ros.core.signals.recording import SignalSettings
 from robotid_ros.core.verdict import judge
 
@@ -24,22 +24,27 @@ def rows():
     return np.random.default_rng(3).normal(size=(400, 4))
 
 
+def test_rows_of_their_own_are_no_copies(rows):
+    assert not find_copies(rows).any()
+    assert not find_copies(rows[:200], rows[200:]).any()
+
+
 def test_copies_are_found_where_they_are(rows):
-    assert copied_share(rows[:200], rows[200:]) == 0.0
-    assert copied_share(rows[100:300], rows) == 1.0
-    half = np.concatenate([rows[:200], rows[:200] + 1.0])
-    assert copied_share(half, rows) == pytest.approx(0.5, abs=0.1)
-    assert copied_share(rows[:20], rows) == 0.0
+    again = np.concatenate([rows, rows[100:200], rows[:10]])
+    assert np.flatnonzero(find_copies(again)).tolist() == list(range(400, 500))
+    found = find_copies(np.concatenate([rows[:100], rows[:100] + 1.0]), rows)
+    assert found[:100].all() and not found[100:].any()
 
 
 def test_rest_and_coarse_sensors_repeat_without_being_copied():
     rest = np.zeros((300, 2))
     coarse = np.round(np.random.default_rng(4).normal(size=(3000, 2)))
-    for each, others in ((rest, rest), (coarse, np.roll(coarse, 7, axis=1))):
-        assert copied_share(each, others) == 0.0
+    for each in (rest, coarse, np.repeat(coarse[:20], 20, axis=0)):
+        assert not find_copies(each).any()
+    assert not find_copies(rest, rest).any()
 
 
-def test_a_copy_of_the_log_does_not_validate_itself():
+def test_a_log_that_was_pasted_twice_does_not_validate_itself():
     made = dataclasses.replace(plant().recording, velocity=None)
     half = made.between(made.time[0], made.time[0] + 0.5 * made.duration)
     other = made.between(made.time[0] + 0.5 * made.duration, np.inf)
@@ -49,6 +54,13 @@ def test_a_copy_of_the_log_does_not_validate_itself():
     assert told.values['share'] == pytest.approx(1.0, abs=0.01)
     assert not judge(fitted).validated
     right = identify(half, arm(), SETTINGS, other)
-    assert judge(right).validated and not select(right.findings, 'validation_copied')
+    assert judge(right).validated and not select(
+        right.findings, 'validation_copied', 'rows_copied'
+    )
+    names = 'time', 'position', 'effort'
+    twice = {k: np.concatenate([getattr(half, k), getattr(copy, k)]) for k in names}
+    pasted = identify(dataclasses.replace(half, **twice), arm(), SETTINGS)
+    (found,) = select(pasted.findings, 'rows_copied')
+    assert found.values['count'] == half.size
     together = identify(LogSet((half, other)), arm(), SETTINGS, copy)
     assert select(together.findings, 'validation_copied')
