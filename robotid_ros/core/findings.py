@@ -354,6 +354,8 @@ F421 unexplained_spring error: {unexplained}: a torque that follows its own posi
   If a spring, a counterbalance or a cable acts on {joint}, add spring to its robot.friction WHY ^
 F422 unexplained_friction error: {unexplained}: another shape of friction {explains} DO Add one of
   stiction, makkar, smooth_coulomb, root_viscous to robot.friction of {joint} WHY ^
+F423 unexplained_load_friction error: {unexplained}: friction that grows with the load {explains}
+  DO Set identification.model to mixed, which finds it WHY ^
 F424 unexplained_lag error: {unexplained}: a lag behind the model {explains} DO Record positions
   and efforts with one clock, or add presliding to robot.friction of {joint} WHY ^
 F425 unexplained_motion error: {unexplained}: it follows the motion, but no friction, spring,

@@ -270,6 +270,7 @@ class _Remainder:
         more = np.cbrt(speed), speed * np.abs(speed), np.abs(speed), np.abs(own)
         yield 'unexplained_friction', rows(*shapes, bump, *more), None
         step = float(np.median(np.diff(self._system.time)))
+        yield 'unexplained_load_friction', np.abs(predicted)[:, None] * rows(own), None
         yield 'unexplained_lag', np.gradient(predicted, step)[:, None], None
 
 

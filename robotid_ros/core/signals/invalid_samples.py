@@ -28,9 +28,10 @@ STEP_TOLERANCE = 0.1  # of levels and changes off the multiples of a step: round
 LEVEL_SAMPLES = 10_000  # samples that show the levels of an effort
 # Relative residual below which one signal is another one times a constant. Logged velocities and
 # accelerations leave at most 0.5 % of the positions' derivatives (UR10, TX-40, EMPS, encoders of
-# 4096 counts); efforts of these robots leave 24 % or more, those of simulated robots 3.1 %,
-# without dry friction 1.6 % (a SCARA).
+# 4096 counts, drives that filter for 10 ms); efforts of these robots leave 24 % or more, those of
+# simulated robots 3.1 %, without dry friction 1.6 % (a SCARA).
 ALIKE = 0.01
+MAX_DELAY = 0.03  # a drive's filter makes a velocity later than its position by no more [s]
 SPAN = 125  # of differences compared with integrals [samples]: more leave less noise
 MANY, PARTS = 30_000, 30  # rows of a long log that are compared, from so many parts of it
 MIN_ROWS = 50  # fewer look like anything
@@ -303,6 +304,7 @@ def refuse_derived_efforts(
     position: Array,
     effort: Array,
     velocity: Array | None = None,
+    rate: float = 0.0,
     where: str = '',
 ) -> None:
     """
@@ -310,7 +312,7 @@ def refuse_derived_efforts(
 
     Those of all joints that move are positions, velocities or accelerations times constants, or
     one of them is a copy. That one alone is a multiple proves nothing: a light joint may have
-    hardly more than viscous friction. Rows (N, n) are evenly spread.
+    hardly more than viscous friction. Rows (N, n) are evenly spread, of a rate [Hz], 0: unknown.
     """
     signals = [(what, position, order) for order, what in enumerate(ORDERS)]
     signals += [] if velocity is None else [('the velocities', velocity, 0)]
@@ -318,7 +320,7 @@ def refuse_derived_efforts(
     for what, values, order in signals:
         rows = np.isfinite(values).all(axis=1) & np.isfinite(effort).all(axis=1)
         if rows.sum() >= MIN_ROWS:
-            left = unlikeness(values[rows], effort[rows], order)
+            left = unlikeness(values[rows], effort[rows], order, MAX_DELAY * rate)
             said[(left < ALIKE).any(axis=0) & (said == '')] = what
     with np.errstate(all='ignore'), warnings.catch_warnings():
         warnings.simplefilter('ignore', RuntimeWarning)  # joints without a number
@@ -338,12 +340,13 @@ def refuse_derived_efforts(
         )
 
 
-def unlikeness(signals: Array, others: Array, order: int) -> Array:
+def unlikeness(signals: Array, others: Array, order: int, delay: float) -> Array:
     """
     Return how much of others (N, k) is no derivative of signals (N, m) times a constant, (m, k).
 
     Differences of the one are compared with integrals of the other, which noise matters least in;
-    1 where one of them does not change. Of order 0 they are the signals themselves with an offset.
+    1 where one of them does not change. Of order 0 they are the signals themselves with an offset;
+    derivatives are at most a delay [rows] behind the signals.
     """
     span = min(SPAN, len(signals) // 10)
     for _ in range(order):
@@ -351,13 +354,17 @@ def unlikeness(signals: Array, others: Array, order: int) -> Array:
         others = np.concatenate([np.zeros_like(others[:1]), areas])
     for _ in range(order):
         signals, others = signals[span:] - signals[:-span], others[span:] - others[:-span]
-    x, y = signals - signals.mean(axis=0), others - others.mean(axis=0)
-    sizes = np.linalg.norm(x, axis=0)[:, None], np.linalg.norm(y, axis=0)
+    # Relative residuals of y = c (x − T d) + offset, |T| ≤ delay.
+    x, d, y = (v - v.mean(axis=0) for v in (signals, np.gradient(signals, axis=0), others))
+    xx, xd, dd = (np.sum(each, axis=0)[:, None] for each in (x * x, x * d, d * d))
+    xy, dy, yy = x.T @ y, d.T @ y, np.sum(y * y, axis=0)
     with np.errstate(all='ignore'):
-        alike = np.nan_to_num(x.T @ y / sizes[0] / sizes[1])
-    left = np.sqrt(np.clip(1.0 - alike**2, 0.0, 1.0))
-    whole = np.linalg.norm(signals, axis=0)[:, None], np.linalg.norm(others, axis=0)
-    left[(sizes[0] <= STILL * whole[0]) | (sizes[1] <= STILL * whole[1])] = 1.0
+        late = -np.nan_to_num((xx * dy - xd * xy) / (dd * xy - xd * dy))
+        late = np.clip(late, -delay, delay) if order else 0.0
+        alike = (xy - late * dy) ** 2 / ((xx - 2.0 * late * xd + late**2 * dd) * yy)
+    left = np.sqrt(np.clip(1.0 - np.nan_to_num(alike), 0.0, 1.0))
+    still = [np.ptp(v, axis=0) <= STILL * np.abs(v).max(axis=0) for v in (signals, others)]
+    left[still[0][:, None] | still[1]] = 1.0
     return np.asarray(left)
 
 

@@ -244,7 +244,7 @@ def resample(recording: Recording, robot: Robot, settings: SignalSettings) -> Un
     if (check := (refuse_derived_efforts, *known)) not in recording.passed:
         rows, source = (recording.position, recording.effort, recording.velocity), recording.source
         refuse_derived_efforts(recording.joints, *rows, where=source)
-        refuse_derived_efforts(grid.joints, grid.position, grid.effort, where=source)
+        refuse_derived_efforts(grid.joints, grid.position, grid.effort, rate=rate, where=source)
         recording.passed.add(check)
     cut = clipped_samples(grid.effort, robot.largest_efforts)
     clipped = cut.mean(axis=0)

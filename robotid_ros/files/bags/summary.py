@@ -193,8 +193,8 @@ def check_identifiable(states: JointTable) -> tuple[list[Finding], str]:
     states = states.rows(rows)
     recording = to_recording(states, states.stamp[0], '')
     try:
-        resampled, _, _, notes = resample_uniformly(recording, SignalSettings())
-        refuse_derived_efforts(resampled.joints, resampled.position, resampled.effort)
+        resampled, rate, _, notes = resample_uniformly(recording, SignalSettings())
+        refuse_derived_efforts(resampled.joints, resampled.position, resampled.effort, rate=rate)
     except RobotIdError as error:
         return list(states.notes), str(error)
     return notes, ''

@@ -212,9 +212,11 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
             )
         )
     if not options.commands:
+        step = float(np.median(np.diff(stamp))) if len(stamp) > 1 else 0.0
+        rate = 1e9 / step if step > 0.0 else 0.0
         where = f"'{table.source}', {found['effort'].pattern}"
         q, tau, dq = (values[quantity] for quantity in ('position', 'effort', 'velocity'))
-        refuse_derived_efforts(joints, q, tau, dq, where)
+        refuse_derived_efforts(joints, q, tau, dq, rate, where)
     if (np.diff(stamp) < 0).any():
         stamp, told = join_restarted_trials(stamp, table.source)
         notes += told

@@ -21,11 +21,22 @@ JOINTS = ('j1', 'j2', 'j3')
 COUNT = 2.0 * np.pi / 4096.0  # of an encoder [rad]
 
 
+def late(values, seconds):
+    """Return what a low-pass filter of first order makes of values."""
+    share, found = 1.0 - np.exp(-1.0 / (RATE * seconds)), np.empty_like(values)
+    state = values[0]
+    for k, row in enumerate(values):
+        state = state + share * (row - state)
+        found[k] = state
+    return found
+
+
 DERIVED = {
     'positions': (Q, 'positions'),
     'positions in degrees from another zero': (np.degrees(Q) + 20.0, 'positions'),
     'velocities': (DQ, 'derivatives of the positions'),
     'velocities in rpm': (DQ * 30.0 / np.pi, 'derivatives of the positions'),
+    'velocities of a drive that filters': (late(DQ, 0.01), 'derivatives of the positions'),
     'velocities with noise': (
         DQ + 0.01 * np.random.default_rng(1).normal(size=DQ.shape),
         'derivatives of the positions',
@@ -42,16 +53,16 @@ DERIVED = {
 def test_what_derives_from_the_motion_is_refused(effort, words, step):
     position = step * np.round(Q / step) if step else Q
     with pytest.raises(RecordingError, match=rf'efforts of j1, j2, j3 are the {words} times'):
-        refuse_derived_efforts(JOINTS, position, effort)
+        refuse_derived_efforts(JOINTS, position, effort, rate=RATE)
 
 
 def test_a_copy_of_one_velocity_is_refused(robot, truth):
     tau = inverse_dynamics(robot, truth, Q, DQ, DDQ)
     noisy = DQ + 0.3 * np.random.default_rng(0).normal(size=DQ.shape)
-    refuse_derived_efforts(JOINTS, Q, tau, noisy)
+    refuse_derived_efforts(JOINTS, Q, tau, noisy, RATE)
     tau[:, 1] = noisy[:, 1]
     with pytest.raises(RecordingError, match=r'efforts of j2 are the velocities times'):
-        refuse_derived_efforts(JOINTS, Q, tau, noisy)
+        refuse_derived_efforts(JOINTS, Q, tau, noisy, RATE)
 
 
 @pytest.mark.parametrize('seed', range(5))
@@ -63,7 +74,7 @@ def test_torques_without_noise_are_accepted(robot, truth, seed, friction):
     for joint in (1, 2, 3):
         chi[robot.column(f'Fc{joint}')] *= friction
         chi[robot.column(f'Fv{joint}')] *= 1.0 if joint < 3 else 300.0
-    refuse_derived_efforts(JOINTS, q, inverse_dynamics(robot, chi, q, dq, ddq), dq)
+    refuse_derived_efforts(JOINTS, q, inverse_dynamics(robot, chi, q, dq, ddq), dq, RATE)
 
 
 @pytest.mark.parametrize('jitter', [0.0, 0.2])
