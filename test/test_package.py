@@ -47,7 +47,7 @@ LAYERS = (
     'files.trajectory_file',
     'files.bags',
     *('files.configuration', 'files.identification_input'),
-    *('files.export', 'files.rollouts', 'files.report'),
+    *('files.payload', 'files.export', 'files.rollouts', 'files.report'),
     *('files.configuration_text', 'files.view_layouts'),
     'files.collect_results',
     *('fleet.session', 'fleet.store'),
@@ -160,8 +160,8 @@ def test_core_knows_no_ros(part: str) -> None:
 # What users read: only there findings become text.
 EDGES = (
     *('cli', 'nodes', 'library', 'core.findings'),
-    *('files.report', 'files.export', 'files.verdict_text', 'files.configuration_text'),
-    *('files.results', 'files.trajectory_file'),
+    *('files.report', 'files.export', 'files.payload', 'files.verdict_text'),
+    *('files.configuration_text', 'files.results', 'files.trajectory_file'),
     *('fleet.session', 'fleet.report'),
 )
 TEXTS = {'render', 'seen_and_remedy', 'as_data', 'from_data'}

@@ -67,7 +67,9 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     from ..core.parameters.carried_body import CENTRAL, CENTRAL_UNITS
     from ..core.payload.payload import obstacle, payload_from_recordings
     from ..files.atomic import beside_recording
-    from ..files.export.payload import determined, maker_lines, open_payload, write_payload
+    from ..files.payload.inputs import open_payload
+    from ..files.payload.makers import maker_lines
+    from ..files.payload.payload_file import determined, write_payload
 
     output = Path(args.output or beside_recording(args.loaded, 'payload.yaml'))
     shared.expect_new([output], args.force)
@@ -130,7 +132,8 @@ def _set(args: argparse.Namespace, path: Path) -> str:
         raise ConfigurationError(
             'these are required: loaded, or --set with the maker whose driver gets the payload'
         )
-    from ..files.export.payload import find_driver, read_body, RELAY
+    from ..files.payload.makers import find_driver, RELAY
+    from ..files.payload.payload_file import read_body
 
     frame, body, _ = read_body(path)
     if args.set and args.set != RELAY:

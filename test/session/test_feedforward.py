@@ -25,7 +25,7 @@ from waiting import PATIENCE
 from robotid_ros.core.model import build_robot
 from robotid_ros.exceptions import ControllerError
 from robotid_ros.files.configuration import load, read_urdf
-from robotid_ros.files.export.payload import RELAY
+from robotid_ros.files.payload.makers import RELAY
 from robotid_ros.nodes.common.messages import duration_message, to_nanoseconds, to_time, values_of
 from robotid_ros.nodes.common.waiting import result_of
 from robotid_ros.nodes.demo.demo import RelayClient, ROBOT, tool_link, work

@@ -25,7 +25,7 @@ from ...core.model.robot import Robot
 from ...exceptions import ControllerError, RobotIdError
 from ...files.collect_results import add_true_values
 from ...files.configuration import load, read_urdf
-from ...files.export.payload import RELAY
+from ...files.payload.makers import RELAY
 from ...files.report.page import save_page_if_possible
 from ...files.results import chosen_settings, read_results, REPORT, Results, write_results
 from ...node_settings import UNCHECKED

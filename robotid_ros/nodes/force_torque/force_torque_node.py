@@ -20,7 +20,7 @@ from ...core.payload import force_torque
 from ...core.payload.payload import payload_notes
 from ...exceptions import RecordingError, RobotIdError
 from ...files.atomic import new_names
-from ...files.export.payload import read_sensor, write_payload
+from ...files.payload.payload_file import read_sensor, write_payload
 from ...files.yaml import to_plain
 from ...node_settings import ForceTorqueSettings
 from ..common import runtime

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def payload_sentence(payload: 'Payload') -> str:
     """Say mass and centre of mass, as far as they are determined."""
-    from ...files.export.payload import determined
+    from ...files.payload.payload_file import determined
 
     body, (mass, *centre) = payload.central_sigma, determined(payload)[:4]
     shown = ', '.join('unknown' if math.isnan(x) else f'{x:.4f}' for x in centre)
@@ -53,7 +53,8 @@ def identify_payload_bag(
     """Identify a payload, in a process of its own; return it, its link, findings, its file."""
     # Only that process needs these: the node starts without them.
     from ...core.payload import payload_from_recordings
-    from ...files.export.payload import is_results, open_payload, write_payload
+    from ...files.payload.inputs import is_results, open_payload
+    from ...files.payload.payload_file import write_payload
 
     progress(f"reading '{empty}' and '{loaded}'")
     settings = configuration.identification
@@ -121,7 +122,7 @@ class PayloadService:
 
     def set(self) -> str:
         """Set the last payload, see `set_payload`; return a sentence about it."""
-        from ...files.export.payload import read_body
+        from ...files.payload.payload_file import read_body
         from .payload_setting import set_payload
 
         file, settings = self._file, self._settings.payload

@@ -13,7 +13,8 @@ from sensor_msgs.msg import JointState
 from ...core.arrays import Array
 from ...exceptions import ConfigurationError, ControllerError
 from ...files.atomic import new_names
-from ...files.export.payload import Driver, find_driver, read_body, RELAY, write_body
+from ...files.payload.makers import Driver, find_driver, RELAY
+from ...files.payload.payload_file import read_body, write_body
 from ...node_settings import CARRIED
 from ..common.batched_subscription import BatchedSubscription
 from ..common.joint_states import check_at_rest

@@ -22,7 +22,7 @@ from std_msgs.msg import Header
 from std_srvs.srv import SetBool
 from waiting import PATIENCE, wait_until
 
-from robotid_ros.files.export.payload import read_body, read_sensor
+from robotid_ros.files.payload.payload_file import read_body, read_sensor
 from robotid_ros.nodes.common.messages import values_of
 from robotid_ros.nodes.common.runtime import LATCHED, SpinThread
 from robotid_ros.nodes.common.waiting import answer_of

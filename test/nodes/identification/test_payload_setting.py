@@ -18,15 +18,10 @@ from sensor_msgs.msg import Imu, JointState
 from std_srvs.srv import SetBool
 from waiting import PATIENCE, wait_until
 
+from robotid_ros.core.parameters.carried_body import inertia_matrix
 from robotid_ros.exceptions import ConfigurationError, ControllerError
-from robotid_ros.files.export.payload import (
-    Driver,
-    inertia_matrix,
-    Maker,
-    MAKERS,
-    read_body,
-    RELAY,
-)
+from robotid_ros.files.payload.makers import Driver, Maker, MAKERS, RELAY
+from robotid_ros.files.payload.payload_file import read_body
 from robotid_ros.nodes.common.runtime import SpinThread
 from robotid_ros.nodes.identification import payload_setting
 from robotid_ros.nodes.identification.payload_setting import (

@@ -1,9 +1,8 @@
 """
-Payloads: what one is identified from, its file, and what each maker wants of it.
+What each maker of robots wants of a payload: a line to paste, or a service of its ROS 2 driver.
 
-For a maker that is a line to paste, or a service of its ROS 2 driver. Makers differ in units,
-frames and order. A body is `CENTRAL`, (10,), NaN where the data do not determine it. The services
-are as the drivers' own code has them:
+Makers differ in units, frames and order. A body is `CENTRAL`, (10,), NaN where the data do not
+determine it. The services are as the drivers' own code has them:
 
 - Universal_Robots_ROS2_Driver, ur_controllers/src/gpio_controller.cpp, `setPayload`: 3.8.0 (jazzy,
   a16a268), 2.14.0, 4.8.0 and 6.0.0 read ixx … iyz beside mass and center_of_gravity, 7.0.0 (main,
@@ -19,42 +18,16 @@ are as the drivers' own code has them:
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from datetime import datetime, timezone
 from importlib.util import find_spec
-import math
-from pathlib import Path
-from string import digits
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...core.arrays import Array
-from ...core.findings import as_data, Finding, MISREAD
-from ...core.identification_settings import IdentificationSettings
-from ...core.model import Robot
-from ...core.model.friction import SHRUNK
-from ...core.model.pinocchio_model import body_frame, BodyFrame
 from ...core.parameters.carried_body import checked_inertia, inertia_matrix
-from ...core.payload import KnownArm
-from ...core.payload.force_torque import SensorModel
-from ...core.payload.payload import obstacle, Payload, SIGNIFICANT
-from ...exceptions import (
-    ConfigurationError,
-    FileError,
-    MissingPackageError,
-    RecordingError,
-    use_one_of,
-)
+from ...exceptions import ConfigurationError, MissingPackageError, use_one_of
 from ...plant.urdf_reading import MOMENTS
-from ..atomic import read_text, write_text
-from ..bounded import damage_errors
-from ..configuration import Configuration
-from ..formats.read_options import DEFAULTS, ReadOptions
-from ..identification_input import AnyRecording, open_input, split
-from ..provenance import versions
-from ..results import PARAMETERS, read_results, results_folder, URDF
-from ..yaml import dump_flow, dump_yaml, parse_yaml
+from ..yaml import dump_flow
 
 # Significant digits of makers' lines: more than any identification knows, enough that a body
 # stays possible.
@@ -83,11 +56,6 @@ class Maker(NamedTuple):
     inertia: bool  # whether there is none without the inertia
     frames: tuple[str, ...]  # ends of the names that the flange frame has in descriptions
     driver: Driver | None = None  # None: the ROS 2 drivers have no service
-
-
-def determined(payload: Payload) -> Array:
-    """Return mass, centre and inertia (10,), NaN where the data do not determine it."""
-    return np.where(np.isfinite(payload.central_sigma), payload.central, np.nan)
 
 
 def maker_lines(body: Array) -> dict[str, str | None]:
@@ -248,14 +216,8 @@ def find_driver(name: str, frame: str, body: Array, service: str = '') -> Driver
 
 def call_text(driver: Driver, body: Array, service: str = '') -> str:
     """Return the command that calls the service of a driver, of the releases of today."""
-
-    def rounded(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {key: rounded(each) for key, each in value.items()}
-        return [*map(rounded, value)] if isinstance(value, list) else float(_numbers([value]))
-
-    name, request = (service or driver.service).lstrip('/'), rounded(driver.requests[0](body))
-    return f'ros2 service call /{name} {driver.type} "{dump_flow(request)}"'
+    name = (service or driver.service).lstrip('/')
+    return f'ros2 service call /{name} {driver.type} "{dump_flow(driver.requests[0](body))}"'
 
 
 def _numbers(values: Sequence[float] | Array) -> str:
@@ -265,158 +227,3 @@ def _numbers(values: Sequence[float] | Array) -> str:
         for v in values
     )
     return ', '.join(texts)
-
-
-FORMAT = 1
-AXES = ('xx', 'xy', 'xz', 'yy', 'yz', 'zz')
-
-
-def write_payload(
-    path: str | Path,
-    payload: Payload,
-    facts: Mapping[str, Any],
-    findings: Sequence[Finding],
-    *,
-    overwrite: bool = True,
-) -> Path:
-    """Write a payload; null where the data leave it open."""
-    sigma, body = payload.sigma, determined(payload)
-    values = np.where(np.isfinite(sigma), payload.value, np.nan).tolist()
-    known = (None if math.isnan(value) else value for value in values)
-    columns = payload.names, known, sigma.tolist(), payload.units
-    content = {
-        'format': FORMAT,
-        'created': datetime.now(timezone.utc).isoformat(timespec='seconds'),
-        **facts,
-        'frame': payload.frame,
-        **_central(body),
-        'sigma': _central(payload.central_sigma, unknown=np.inf),
-        'possible': payload.consistent,
-        'parameters': {
-            name: {'value': value, 'sigma': sigma, 'unit': unit}
-            for name, value, sigma, unit in zip(*columns, strict=True)
-        },
-        'lines': {} if obstacle(payload, findings) else maker_lines(body),
-        'findings': [as_data(found) for found in findings],
-        'versions': versions(),
-    }
-    return write_text(path, dump_yaml(content), overwrite=overwrite)
-
-
-def write_body(path: Path, frame: str, body: Array | None, facts: Mapping[str, Any]) -> Path:
-    """Write a body (10,) that is set somewhere, None: unknown, likewise, under a new name."""
-    values = _central(np.full(10, np.nan) if body is None else body)
-    content = {'format': FORMAT, 'frame': frame, **values, **facts}
-    return write_text(path, dump_yaml(content), overwrite=False)
-
-
-def read_body(path: str | Path) -> tuple[str, Array, Mapping[str, Any]]:
-    """
-    Read frame, body (10,) and all of a payload file; RecordingError: no mass.
-
-    An inertia that is known in part is none, as nobody can set that. Where nothing was carried,
-    all is 0.
-    """
-    content = parse_yaml(read_text(path), str(path))
-    what = 'is no file of a payload'
-    with damage_errors(path, 'give one of robotid payload', FileError, what):
-        inertia = content['inertia_at_centre']
-        values = [content['mass'], *content['centre_of_mass'], *(inertia[axes] for axes in AXES)]
-        body = np.array([np.nan if value is None else float(value) for value in values])
-        if content['format'] != FORMAT or body.shape != (10,):
-            raise ValueError('another format')
-        sigma, frame = float(content.get('sigma', {'mass': 0.0})['mass']), str(content['frame'])
-        doubts = {*MISREAD} & {each['name'] for each in content.get('findings', ())}
-    if doubts or body[0] < SIGNIFICANT * sigma:
-        why = 'does not stand out of its σ'
-        why = 'comes from recordings that are read wrongly' if doubts else why
-        raise RecordingError(f"the mass in '{path}' {why}: identify the payload again")
-    if not np.isfinite(body).all():
-        body[4:] = np.nan
-    return frame, body, content
-
-
-def read_sensor(path: str | Path) -> tuple[str, SensorModel]:
-    """Read frame and `sensor` that `write_payload` wrote; FileError: missing, or none."""
-    content = parse_yaml(read_text(path), str(path))
-    with damage_errors(path, 'identify it', FileError, 'is no file of a force-torque sensor'):
-        sensor = content['sensor']
-        value, offset, gravity = (np.array(sensor[k], float) for k in SensorModel._fields[:3])
-        known = np.isfinite(np.concatenate([value, offset, gravity])).all()
-        if (len(value), len(offset), len(gravity), known) != (10, 6, 3, True):
-            raise ValueError('other numbers')
-        model = SensorModel(value, offset, gravity, float(sensor['sign']))
-        return str(content['frame']), model
-
-
-def _central(values: Array, unknown: float | None = None) -> dict[str, Any]:
-    """Name mass, centre of mass and inertia at it, (10,)."""
-    mass, x, y, z, *inertia = (v if np.isfinite(v) else unknown for v in values.tolist())
-    return {
-        'mass': mass,
-        'centre_of_mass': [x, y, z],
-        'inertia_at_centre': dict(zip(AXES, inertia, strict=True)),
-    }
-
-
-TOOL = 'tool0'
-
-
-class PayloadInput(NamedTuple):
-    """The model and how it is identified, the arm without and with a payload, and its frame."""
-
-    robot: Robot
-    settings: IdentificationSettings
-    empty: AnyRecording | KnownArm
-    loaded: AnyRecording
-    frame: BodyFrame
-
-
-def open_payload(
-    empty: str,
-    loaded: str,
-    frame: str = '',
-    config: str | Configuration | None = None,
-    progress: Callable[[float], None] | None = None,
-    urdf: str | None = None,
-    options: ReadOptions = DEFAULTS,
-    fallback: str = '',
-) -> PayloadInput:
-    """
-    Read what a payload is identified from, `empty` and `loaded`; raises as `open_input`.
-
-    The first one is a recording without it, or the results of an identification: their folder or
-    `parameters.yaml`. The frame is one of the description; '': that of the configuration's
-    workspace, else `tool0`, else of the last joint.
-    """
-    reference: AnyRecording | KnownArm
-    results = read_results(empty) if is_results(empty) else None
-    settings: str | Configuration | Mapping[str, Any] | None = config
-    if results is not None:
-        # With the friction that was chosen, and the joints that moved.
-        settings, options = config or results.settings, replace(options, joints=results.joints)
-        identified = results_folder(empty) / URDF
-        fallback = identified.read_text() if identified.exists() else fallback
-    session = open_input(
-        [empty if results is None else loaded], settings, urdf,
-        options=options, fallback=fallback, progress=progress,
-    )  # fmt: skip
-    if results is None:
-        reference, recording = split(session.recording)[0], session.read(loaded, progress)
-    else:
-        # Without base parameters that are shrunk: a payload is found without. Files keep no more
-        # of their covariance than σ.
-        plain = [entry for entry in results.base if entry.name.rstrip(digits) not in SHRUNK]
-        value, sigma = np.array([(entry.value, entry.sigma) for entry in plain]).T
-        names, covariance = tuple(entry.name for entry in plain), np.diag(sigma**2)
-        reference, recording = KnownArm(names, value, covariance, covariance), session.recording
-    robot, configuration = session.robot, session.configuration
-    tool = TOOL if robot.model.existFrame(TOOL) else ''
-    frame = frame or configuration.excitation.workspace.frame or tool
-    part, carrier = split(recording)[0], body_frame(robot, frame)
-    return PayloadInput(robot, configuration.identification, reference, part, carrier)
-
-
-def is_results(path: str) -> bool:
-    """Whether a path leads to the results of an identification."""
-    return path.endswith('.yaml') or (Path(path) / PARAMETERS).exists()

@@ -7,16 +7,10 @@ import numpy as np
 import pytest
 import yaml
 
+from robotid_ros.core.parameters.carried_body import inertia_matrix
 from robotid_ros.exceptions import ConfigurationError, FileError, RecordingError, RobotIdError
-from robotid_ros.files.export.payload import (
-    call_text,
-    find_driver,
-    inertia_matrix,
-    MAKERS,
-    read_body,
-    read_sensor,
-    write_body,
-)
+from robotid_ros.files.payload.makers import call_text, find_driver, MAKERS
+from robotid_ros.files.payload.payload_file import read_body, read_sensor, write_body
 
 BODY = np.array([1.5, 0.01, -0.02, 0.08, 0.011, 1e-5, -0.002, 0.012, 0.003, 0.013])
 POINT = np.array([*BODY[:4], *[np.nan] * 6])

@@ -12,7 +12,8 @@ import yaml
 from robotid_ros.core.findings import finding
 from robotid_ros.core.parameters.carried_body import frame_change
 from robotid_ros.core.payload.payload import Payload
-from robotid_ros.files.export.payload import determined, maker_lines, write_payload
+from robotid_ros.files.payload.makers import maker_lines
+from robotid_ros.files.payload.payload_file import determined, write_payload
 
 MASS, CENTRE = 2.5, np.array([0.03, -0.02, 0.08])
 # Lines are written to seven digits.
