@@ -100,11 +100,9 @@ def look(browser: Any, page: Path, pictures: Path | None) -> float:
     began = time.monotonic()
     with opened(browser, page):
         seconds = time.monotonic() - began
-    for scheme in ('light', 'dark') if pictures else ():
-        for width in WIDTHS:
-            with opened(browser, page, width, scheme) as (tab, _):
-                name = f'{page.stem}_{width}_{scheme}.png'
-                tab.screenshot(path=pictures / name, full_page=True)
+    for width in WIDTHS if pictures else ():
+        with opened(browser, page, width) as (tab, _):
+            tab.screenshot(path=pictures / f'{page.stem}_{width}.png', full_page=True)
     return seconds
 
 

@@ -12,7 +12,6 @@ sys.path.insert(0, str(ROOT / 'test' / 'tools'))
 from browser_pages import drag_over_first_effort, find_browser, launch, opened, serious_findings
 
 PHONE = 390
-COLOR = 'plots.roots()[0].below[0].major_label_text_color'
 TIME = "(() => { const t = plots.get_model_by_name('time'); return [t.start, t.end]; })()"
 
 
@@ -33,12 +32,11 @@ def shortcomings(browser: Any, page: Path) -> list[str]:
     """Use a page as a reader would; return what does not work."""
     found = list[str]()
     with opened(browser, page) as (tab, said):
-        found += [*_zoom(tab), *_dark_and_print(tab), *said]
-    for scheme in ('light', 'dark'):
-        with opened(browser, page, PHONE, scheme) as (tab, said):
-            if tab.evaluate('document.documentElement.scrollWidth') > PHONE:
-                found.append('wider than a phone')
-            found += [*_serious(tab), *said]
+        found += [*_zoom(tab), *said]
+    with opened(browser, page, PHONE) as (tab, said):
+        if tab.evaluate('document.documentElement.scrollWidth') > PHONE:
+            found.append('wider than a phone')
+        found += [*_serious(tab), *said]
     return found
 
 
@@ -51,26 +49,6 @@ def _zoom(tab: Any) -> Iterator[str]:
         tab.wait_for_function(f'{TIME}[1] < {whole[1]}')
     except NotInTime:
         yield 'dragging does not zoom'
-
-
-def _dark_and_print(tab: Any) -> Iterator[str]:
-    from playwright.sync_api import TimeoutError as NotInTime
-
-    light = tab.evaluate(COLOR)
-    tab.emulate_media(color_scheme='dark')
-    try:
-        tab.wait_for_function(f"{COLOR} !== '{light}'")
-    except NotInTime:
-        yield 'dark mode leaves the plots'
-    tab.emulate_media(media='print')
-    try:
-        tab.wait_for_function(f"{COLOR} === '{light}'")  # paper is white
-    except NotInTime:
-        yield 'print is not light'
-    if tab.locator('details:not([open])').count():
-        yield 'print leaves something folded'
-    if not tab.pdf(format='A4', print_background=True).startswith(b'%PDF'):
-        yield 'it does not print'
 
 
 def _serious(tab: Any) -> list[str]:

@@ -6,7 +6,7 @@ as described, as identified, and drawn from the covariance of the result. The re
 drives the robot by the law of the recorded controller, in one run; without a controller the
 measured efforts do, restarted every second. Servos that were identified from commands follow the
 recorded commands. Without a part, the validation phase of a session is used, else the whole
-recording. The command also writes a page.
+recording.
 
   robotid rollout recordings/tx40 tx40_identified
   robotid rollout arm.csv arm_identified --by efforts --from 30
@@ -16,11 +16,10 @@ import argparse
 from collections.abc import Iterable
 from dataclasses import replace
 import math
-from pathlib import Path
 
 from ..exceptions import ConfigurationError
 from . import shared_options as shared
-from .terminal import format_number, print_paragraph, print_table, print_written
+from .terminal import format_number, print_paragraph, print_table
 
 DRIVERS = ('auto', 'controller', 'efforts')
 
@@ -35,16 +34,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared.option(parser, '--draws N', text, type=int, default=30)
     text = 'bound of position errors, as a share of the travel; default: %(default)g'
     shared.option(parser, '--bound PERCENT', text, type=shared.above_zero, default=5.0)
-    shared.add_output_option(
-        parser, 'default: rollout_<BAG>.html beside the results', replaces='an existing page'
-    )
     shared.add_part_options(parser)
     shared.add_log_options(parser)
     shared.option(parser, *shared.CALIBRATION)
 
 
 def run(args: argparse.Namespace) -> shared.Outcome:
-    """Simulate, and write the page."""
+    """Simulate."""
     from ..core.signals.recording import Recording
     from ..files.bags import open_recording
     from ..files.collect_results import without_delay
@@ -52,8 +48,6 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     from ..files.export.servos import read_model
     from ..files.rollouts import AT_ONCE, CONTROLLER, DESCRIBED, IDENTIFIED, rms, roll_out, SERVOS
 
-    output = shared.page_of_log(args.results, 'rollout', args.bag, args.output)
-    shared.expect_new([output], args.force)
     draws, bound, share = args.draws, 0.01 * args.bound, args.progress.share
     if draws < 0:
         raise ConfigurationError(f'--draws {draws}: give 0 or more')
@@ -66,10 +60,9 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     part = shared.in_memory(shared.part_to_predict(whole, args))
     log = part if options else without_delay(part, model.results, settings.signals.stamps)
     assert isinstance(log, Recording)
-    name, law = model.results.robot, '' if args.by == 'auto' else args.by
+    law = '' if args.by == 'auto' else args.by
     args.progress.step('simulating')
     found = roll_out(model, log, settings, draws=draws, bound=bound, driven_by=law, progress=share)
-    args.progress.step('writing the page')
     last, always = float(found.time[-1]), f'for all of {found.time[-1]:.2f} s'
     ends = {name: float(found.horizon(error)[-1]) for name, error in found.errors.items()}
     times = {name: f'for {end:.2f} s' if end <= last else always for name, end in ends.items()}
@@ -84,9 +77,6 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     text += f', those of the robot as described {times[DESCRIBED]}' if DESCRIBED in times else ''
     text += f', the commanded positions {times[AT_ONCE]}.' if AT_ONCE in times else '.'
     text += f' Efforts drive it, because {found.reason}.' if found.reason else ''
-    subtitle = f'rollouts of {name or "the robot"} along {Path(args.bag).name}'
-    subject = found, name or 'robot', subtitle, text
-    written = shared.page_written('rollouts', output, *subject, force=args.force)
 
     def show() -> None:
         travels = [format_number(x, 3) for x in found.travel]
@@ -102,7 +92,6 @@ def run(args: argparse.Namespace) -> shared.Outcome:
         align = '<' + '>' * (len(columns) - 2) + '<'
         print_table([*columns], zip(*columns.values(), strict=True), align)
         print_paragraph(text)
-        print_written(written)
 
     data = {
         **{'driven_by': found.driven_by, 'reason': found.reason or None, 'starts': found.starts},
@@ -110,7 +99,6 @@ def run(args: argparse.Namespace) -> shared.Outcome:
         'rms': {key: rms(error) for key, error in found.errors.items()},
         'band': found.band if len(found.draws) else None,
         'horizon': {key: found.horizon(error) for key, error in found.errors.items()},
-        **written,
     }
     if math.isfinite(float(rms(found.errors[IDENTIFIED]).max())):
         return shared.Outcome(data, show)

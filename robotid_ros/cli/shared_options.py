@@ -227,15 +227,6 @@ def in_memory(recording: 'AnyRecording') -> 'Recording':
     return recording
 
 
-def page_of_log(results: str, kind: str, bag: str, output: str | None) -> Path:
-    """Return where a page on a log goes: `output`, else beside the results."""
-    from ..files.atomic import beside_recording
-    from ..files.results import results_folder
-
-    name = f'{kind}_{beside_recording(bag, "").name}.html'
-    return Path(output or results_folder(results) / name)
-
-
 def above_zero(text: str) -> float:
     """Read a number above zero."""
     value = math.nan

@@ -12,6 +12,7 @@ the residual of a joint exceeds half of its effort.
 
 import argparse
 from dataclasses import replace
+from pathlib import Path
 
 from ..exceptions import ConfigurationError
 from . import shared_options as shared
@@ -35,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> shared.Outcome:
     """Predict, and write the page."""
     from ..core.findings import finding
+    from ..files.atomic import beside_recording
     from ..files.collect_results import check_parameters
     from ..files.identification_input import open_input
     from ..files.results import read_results, results_folder, total_residual, URDF, verdict_of
@@ -42,7 +44,8 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     from ..files.verdict_text import verdict_data
     from .results_text import print_joints, print_verdict
 
-    output = shared.page_of_log(args.parameters, 'validation', args.bag, args.output)
+    page = f'validation_{beside_recording(args.bag, "").name}.html'
+    output = Path(args.output or results_folder(args.parameters) / page)
     shared.expect_new([output], args.force)
     results = read_results(args.parameters)
     if args.joints and set(args.joints) != set(results.joints):

@@ -1,8 +1,7 @@
-"""What a verification on the robot found: values, and their files beside the results."""
+"""What a verification on the robot found: values, and their file beside the results."""
 
 from collections.abc import Mapping
-import dataclasses
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,14 +9,11 @@ from typing import TYPE_CHECKING
 from ..core.verification.tracking import JointStatics, Tracking
 from ..exceptions import FileError
 from .atomic import read_text, write_text
-from .bounded import damage_errors, read_series, write_series
+from .bounded import damage_errors
 from .yaml import dump_yaml, from_plain, parse_yaml, to_plain
 
 if TYPE_CHECKING:
     from ..core.verification.gains import GainProposal, JointGains  # with Pinocchio
-
-# Runs of which the tracking errors are kept.
-PRESENT, FEED_FORWARD, NEW_GAINS = 'present', 'feed_forward', 'new_gains'
 
 
 @dataclass(frozen=True)
@@ -72,8 +68,6 @@ class Verification:
     gains: GainTrial | None = None  # proposed ones
     static: tuple[JointStatics, ...] = ()  # gravity and stiction
     postures: int = 0
-    # Tracking errors of runs, by `PRESENT` and the others.
-    series: Mapping[str, Tracking] = field(default_factory=dict)
 
 
 def tracking_rows(
@@ -87,17 +81,15 @@ def tracking_rows(
     )
 
 
-VERIFICATION, SERIES = 'verification.yaml', 'verification.npz'
+VERIFICATION = 'verification.yaml'
 GAINS, GAINS_BEFORE = 'controller_gains.yaml', 'controller_gains_before.yaml'
 FORMAT = 1
 
 
 def write_verification(folder: Path, verification: Verification) -> Path:
-    """Write both files; return the path of `verification.yaml`; FileError where it cannot."""
-    plain = to_plain(dataclasses.replace(verification, series={}))
-    del plain['series']
-    write_series(folder / SERIES, verification.series)
-    return write_text(folder / VERIFICATION, dump_yaml({'format': FORMAT, **plain}))
+    """Write `verification.yaml`, whose path is returned; FileError where it cannot."""
+    content = {'format': FORMAT, **to_plain(verification)}
+    return write_text(folder / VERIFICATION, dump_yaml(content))
 
 
 def read_verification(path: Path) -> Verification | None:
@@ -108,8 +100,7 @@ def read_verification(path: Path) -> Verification | None:
     with damage_errors(path, 'verify again, or remove it', FileError):
         if content.pop('format') != FORMAT:
             raise ValueError('another format')
-        series = read_series(path.with_name(SERIES), Tracking, 'verify again')
-        return from_plain(Verification, {**content, 'series': series})
+        return from_plain(Verification, content)
 
 
 def write_gains(

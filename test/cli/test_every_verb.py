@@ -99,10 +99,7 @@ def answers(bag, loaded, identified, folder):
         'inspect': ((bag,), ('usable', 'verdict', 'timing')),
         'init': ((urdf, '-o', folder / 'i.yaml'), ('joints', 'tool', 'written')),
         'export': ((identified, '--format', 'csv', '-o', folder / 'e.csv'), ('written', 'notes')),
-        'rollout': (
-            (bag, identified, '--draws', 1, '-o', folder / 'o.html'),
-            ('driven_by', 'rms', 'horizon'),
-        ),
+        'rollout': ((bag, identified, '--draws', 1), ('driven_by', 'rms', 'horizon')),
         'explain': (('effort_sign',), ('code', 'severity', 'seen', 'why', 'remedy')),
     }
 

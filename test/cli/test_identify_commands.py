@@ -72,9 +72,8 @@ def test_one_command_makes_parameters_and_a_model(run, dataset, tmp_path):
 
 
 @pytest.mark.slow
-def test_rollouts_follow_another_motion(run, dataset, servos, tmp_path):
-    arguments = ('rollout', dataset / 'other', servos, '-o', tmp_path / 'page.html')
-    arguments += ('--units', 'position=deg', '--draws', 5)
+def test_rollouts_follow_another_motion(run, dataset, servos):
+    arguments = ('rollout', dataset / 'other', servos, '--units', 'position=deg', '--draws', 5)
     code, text, errors = run(*arguments, '--json')
     assert (code, errors) == (0, ''), errors
     found = json.loads(text)
@@ -85,7 +84,7 @@ def test_rollouts_follow_another_motion(run, dataset, servos, tmp_path):
     assert identified < 1e-3 < 0.05 < commands
     assert low < high < 4.0 * identified
     assert found['horizon'][IDENTIFIED][-1] is None  # never left
-    code, text, _ = run(*arguments, '--force')
+    code, text, _ = run(*arguments)
     assert code == 0 and 'along the recorded commands' in unwrapped(text)
 
 

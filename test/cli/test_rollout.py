@@ -91,12 +91,7 @@ def test_without_a_controller_the_efforts_drive_it_and_the_reason_is_said(
     text = unwrapped(out)
     assert 'driven by the measured efforts' in text
     assert 'does not hold the controller' in text
-    page = tmp_path / 'results' / f'rollout_{bag.name}.html'
-    assert page.read_text().count('<figure') == 1
-    code, out, err = run('rollout', bag, 'results')
-    assert (code, out) == (1, '')
-    assert 'exists already' in err
-    code, out, err = run('rollout', bag, 'results', '--draws', 2, '--force', '--json')
+    code, out, err = run('rollout', bag, 'results', '--draws', 2, '--json')
     assert (code, err) == (0, '')
     found = json.loads(out)
     assert found['driven_by'] == EFFORTS
@@ -104,7 +99,7 @@ def test_without_a_controller_the_efforts_drive_it_and_the_reason_is_said(
     assert all(
         a < b for a, b in zip(*(found['rms'][k] for k in (IDENTIFIED, DESCRIBED)), strict=True)
     )
-    code, _, err = run('rollout', bag, 'results', '--by', 'controller', '--force')
+    code, _, err = run('rollout', bag, 'results', '--by', 'controller')
     assert code == 1
     assert 'does not hold the controller' in err
     assert not list(tmp_path.glob('MUJOCO_LOG*'))

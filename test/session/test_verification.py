@@ -111,7 +111,6 @@ def test_the_robot_itself_says_what_was_identified(
     # Left are noise of the positions and, at the start, what stiction held the joints away.
     assert min(row.ratio for row in found.tracking) > 10.0
     assert max(row.relative for row in found.efforts) < 0.05
-    assert set(found.series) == {'present', 'feed_forward'}
     statuses = {status.name: values_of(status) for status in client.latest[TOPIC].status}
     assert float(statuses['tracking joint_2']['ratio']) == found.tracking[1].ratio
     # It was recorded, and nobody is told to identify from it.
@@ -193,6 +192,6 @@ def test_a_controller_without_efforts_is_verified_by_prediction(
     assert 'commands position and takes no efforts' in verify(session, 'verify')
     found = read_results(folder).verification
     assert found is not None
-    assert (found.tracking, set(found.series)) == ((), {'present'})
+    assert found.tracking == ()
     assert max(row.relative for row in found.efforts) < 0.05
     assert 'takes no efforts' in found.reason

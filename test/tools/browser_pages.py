@@ -24,14 +24,12 @@ def opened(
     browser: Any,
     page: Path,
     width: int = 1400,
-    scheme: str = 'light',
     motion: str = 'reduce',
     patience: float = 240_000.0,
 ) -> Iterator[tuple[Any, list[str]]]:
     """Open a page without a network until its plots stand [ms]; with it what it complains of."""
     context = browser.new_context(
         viewport={'width': width, 'height': 900},
-        color_scheme=scheme,
         reduced_motion=motion,
         offline=True,
     )

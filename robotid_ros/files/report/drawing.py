@@ -14,13 +14,11 @@ from .plots import BOTH_WAYS, DASHED, Model, Plot
 MEASURED, PREDICTED, RESIDUAL, NEUTRAL = '#d9730d', '#2f7de1', '#d6455d', '#7b8794'
 LINES = (PREDICTED, MEASURED, '#8b5cf6', '#1a8f4c', RESIDUAL, NEUTRAL)
 # Of efforts: numbers of all joints together, and rows of a joint at least: four bytes each and a
-# third more as text, so that these are about a megabyte of the page. Rows of another curve.
-NUMBERS, FEWEST_ROWS, MOST_ROWS, ROWS = 160_000, 400, 8000, 1200
+# third more as text, so that these are about a megabyte of the page.
+NUMBERS, FEWEST_ROWS, MOST_ROWS = 160_000, 400, 8000
 LEFT = 66  # of efforts [px], so that the axes of time stand below each other
 # Points of the friction curve and its bins at most.
 POINTS, BINS = 900, 40
-# Columns of a band.
-BAND = {'x': 'x', 'y1': 'low', 'y2': 'high'}
 # Of an iteration, what shows whether it converges.
 CONVERGENCE_MEASURES = ('torque_error', 'parameter_change', 'position_error')
 # A break: nothing recorded for so many usual steps.
@@ -199,7 +197,8 @@ def friction_curve(
             sign = np.array([-1.0, -1.0, np.nan, 1.0, 1.0])
             y = own.viscous * x + own.coulomb * sign + own.offset
         lines.append({'x': x, 'y': y})
-    plot.draw('VArea', of_joints(bands), MEASURED, 'measured ± σ', BAND, fill_alpha=0.2)
+    band = {'x': 'x', 'y1': 'low', 'y2': 'high'}
+    plot.draw('VArea', of_joints(bands), MEASURED, 'measured ± σ', band, fill_alpha=0.2)
     look: dict[str, Any] = {'size': 3, 'fill_alpha': 0.55, 'line_color': None}
     plot.draw('Scatter', of_joints(dots), MEASURED, 'measured ± σ', **look)
     plot.draw('Scatter', of_joints(models), PREDICTED, 'model', **look)
@@ -231,15 +230,4 @@ def convergence(history: Sequence[Mapping[str, Any]]) -> Plot:
         plot.draw('Line', source, color, shown, line_width=1.8)
         plot.draw('Scatter', source, color, shown, size=6, line_color=color)
     plot.below[0].ticker = Model('BasicTicker', mantissas=[1, 2, 5], min_interval=1)
-    return plot
-
-
-def error_over_time(series: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Plot:
-    """Draw errors of a joint by name over time, (time (N,), values (N, n)) each."""
-    shared = span_of(*(time for time, _ in series.values()))
-    plot = Plot('time [s]', 'error [m{length}]', 190, x_range=shared, window_axis='x')
-    for (name, (time, values)), color in zip(series.items(), LINES, strict=False):
-        x, y = thin(np.asarray(time), np.asarray(values), ROWS)
-        source = of_joints([{'y': own} for own in y.T], x=x)
-        plot.draw('Line', source, color, name, line_width=1.2)
     return plot

@@ -30,7 +30,7 @@ def save_page(kind: str, path: str | Path, *subject: Any, overwrite: bool = True
     Write a page, and return its path.
 
     Of the kinds 'identification' shows `Results` and their folder, 'validation'
-    `CheckedParameters`, 'design' and 'rollouts' what `design_page` and `rollouts_page` take.
+    `CheckedParameters`, 'design' what `design_page` takes.
     MissingPackageError: Bokeh is not installed; FileError: the page cannot be written;
     TrajectoryError: the design is for other joints.
     """

@@ -1,18 +1,14 @@
-"""The pages of results, of rollouts, and of a session that runs."""
+"""The pages of results, and of a session that runs."""
 
 from collections.abc import Mapping, Sequence
 import math
 from pathlib import Path
-from typing import Any, NamedTuple, TYPE_CHECKING
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from ...core.regression.validation import Validation
 from ..results import (
     BASE,
     CheckedParameters,
     count_within_sigma,
-    differences,
     prediction_text,
     PRIOR,
     Results,
@@ -21,27 +17,15 @@ from ..results import (
     verdict_of,
 )
 from ..verdict_text import next_step, sentences, TITLES
-from ..verification import FEED_FORWARD, NEW_GAINS, PRESENT, Verification
 from . import drawing
 from .page import GOOD_PERCENT, minute, render
 from .plots import Model, Plot, Plots
 
-if TYPE_CHECKING:
-    from ..rollouts import Rollouts
-
-COLORS = {
-    'inertia': drawing.PREDICTED,
-    'gravity': drawing.MEASURED,
-    'friction': drawing.RESIDUAL,
-    'offset': drawing.NEUTRAL,
-}
-NOTHING = 1e-9  # of the effort: rounding
 SETS = {PRIOR: 'robot description', STANDARD: 'identified.urdf', BASE: 'base parameters'}
 # What a row of a live page's data holds of each joint, in this order, after the time, see
 # `live.js`; latest time that is drawn [s].
 LIVE = ('position', 'reference', 'error', 'effort', 'residual')
 SHOWN = 60.0
-RUNS = {PRESENT: 'as it is', FEED_FORWARD: 'feed-forward', NEW_GAINS: 'proposed gains'}
 
 
 class FirstScreen(NamedTuple):
@@ -97,7 +81,6 @@ def _shown(results: Results, folder: object = 'FOLDER') -> dict[str, Any]:
         'joints': results.joints if moves or results.verification else (),
         'validation': {line.joint: line for line in results.validation},
         'total_residual': total_residual,
-        'differences_of': differences,
         'verdict_title': TITLES[verdict.level],
         'first': first_screen(results, folder),
         'within_sigma': count_within_sigma(results.base),
@@ -107,8 +90,6 @@ def _shown(results: Results, folder: object = 'FOLDER') -> dict[str, Any]:
         'phases': moves,
         'units': units,
         'lengths': lengths,
-        'shares_of': shares_of,
-        'runs': _runs(results.verification, results.joints),
         'prediction': prediction_text(results),
     }
 
@@ -118,73 +99,6 @@ def first_screen(results: Results, folder: object = 'FOLDER') -> FirstScreen:
     found = verdict_of(results)
     css = found.level if found.level in ('good', 'fair') else 'poor'
     return FirstScreen(css, ' '.join(sentences(results)), next_step(results, folder))
-
-
-def shares_of(data: Validation, joint: int) -> list[dict[str, Any]]:
-    """Return the parts of the predicted effort of a joint: rms size, and share in all [%]."""
-    sizes = {k: float(np.sqrt(np.mean(part[:, joint] ** 2))) for k, part in data.parts.items()}
-    total = sum(sizes.values()) or 1.0
-    return [
-        {
-            'name': name,
-            'color': COLORS[name],
-            'size': size if size > NOTHING * total else 0.0,
-            'share': 100.0 * size / total,
-        }
-        for name, size in sizes.items()
-    ]
-
-
-def _runs(found: Verification | None, joints: Sequence[str]) -> Any | None:
-    """Draw wanted minus measured position of every run."""
-    series = {}
-    for kind, run in found.series.items() if found else ():
-        if kind in RUNS:
-            error = np.full((len(run.time), len(joints)), np.nan)
-            for k, joint in enumerate(joints):
-                if joint in run.joints:
-                    error[:, k] = 1e3 * run.error[:, run.joints.index(joint)]
-            series[RUNS[kind]] = run.time, error
-    return drawing.error_over_time(series) if series else None
-
-
-def rollouts_page(found: 'Rollouts', name: str, subtitle: str, summary: str) -> str:
-    """Compose the page of rollouts of a robot of this name; `summary` says what comes of them."""
-    from ..rollouts import IDENTIFIED, QUANTILES, rms  # and MuJoCo
-
-    names = found.robot.joints
-    # Errors of a joint over the time since a start, the mean of all starts, and a band.
-    span = Model('Range1d', start=0.0, end=float(found.time[-1]), bounds='auto')
-    plot = Plot('time since a start [s]', 'RMS error [m{length}]', 280, x_range=span)
-
-    def thinned(sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return drawing.thin(found.time, np.where(np.isfinite(sizes), sizes, np.nan), drawing.ROWS)
-
-    if len(found.draws):
-        low, high = 1e3 * np.quantile(rms(found.draws, (-3,)), QUANTILES, axis=0)
-        x, both = thinned(np.concatenate([low, high], axis=1))
-        low, high = np.split(both.T, 2)
-        rows = [{'low': a, 'high': b} for a, b in zip(low, high, strict=True)]
-        source, look = drawing.of_joints(rows, x=x), {'fill_alpha': 0.2}
-        plot.draw('VArea', source, drawing.PREDICTED, IDENTIFIED, drawing.BAND, **look)
-    for kind, error in found.errors.items():
-        x, y = thinned(1e3 * rms(error, (-3,)))
-        source = drawing.of_joints([{'y': own} for own in y.T], x=x)
-        color = drawing.PREDICTED if kind == IDENTIFIED else drawing.MEASURED
-        plot.draw('Line', source, color, kind, line_width=1.8)
-    return render(
-        'rollouts.html',
-        title=f'{name}: rollouts',
-        heading=name,
-        subtitle=subtitle,
-        summary=summary,
-        found=found,
-        joints=names,
-        sizes={k: rms(error) for k, error in found.errors.items()},
-        draws=found.band if len(found.draws) else None,
-        plots=Plots(found.robot.units),
-        errors=plot,
-    )
 
 
 def live_page(

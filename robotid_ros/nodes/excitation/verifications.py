@@ -204,7 +204,6 @@ class VerificationSession(Session):
         job = self.start_worker(read_present_run, *of)
         before, efforts, points = self.result_of(job)
         found = dataclasses.replace(found, efforts=efforts, tracking=(), reason='')
-        series = {k: v for k, v in found.series.items() if k == record.NEW_GAINS}
         worst = max(efforts, key=lambda row: row.relative)
         bound = self._verification.largest_residual
         reason = self.description.why_no_feed_forward
@@ -215,9 +214,8 @@ class VerificationSession(Session):
             )
         if reason:
             self.context.node.get_logger().warning(reason)
-            series = {record.PRESENT: before, **series}
             sentence = f'verified without feed-forward: {reason}'
-            return dataclasses.replace(found, reason=reason, series=series), sentence
+            return dataclasses.replace(found, reason=reason), sentence
         self.check_motion(points)
         feed_forward.check_feed_forward(points, self.context.robot, self._settings.effort_share)
         after = self._track('running the motion with feed-forward', points)
@@ -227,8 +225,7 @@ class VerificationSession(Session):
             f'with feed-forward the tracking error is {min(ratios):.3g} to {max(ratios):.3g} '
             'times smaller'
         )
-        series = {record.PRESENT: before, record.FEED_FORWARD: after, **series}
-        return dataclasses.replace(found, tracking=tracking, series=series), sentence
+        return dataclasses.replace(found, tracking=tracking), sentence
 
     def verify_gains(self, found: record.Verification) -> tuple[record.Verification, str]:
         """Try gains, if a simulation is for them, on a growing motion; keep better ones."""
@@ -247,10 +244,9 @@ class VerificationSession(Session):
             {joint: {name: getattr(g, name) for name in gains.NAMES} for joint, g in each.items()}
             for each in (proposal.old, proposal.new)
         )
-        series = {record.PRESENT: before, **found.series}
         if not proposal.better and (proposal.why or not wanted.although_not_better):
             trial = record.GainTrial(False, record.proposal_sentence(proposal), old, new)
-            return dataclasses.replace(found, gains=trial, series=series), trial.sentence
+            return dataclasses.replace(found, gains=trial), trial.sentence
         present = [first, before]
         self._write_gains(record.GAINS_BEFORE, old, 'before a trial of others')
         parameters = record.gain_parameters(proposal.old), record.gain_parameters(proposal.new)
@@ -277,8 +273,7 @@ class VerificationSession(Session):
         sentence = f'{sentence} ({record.proposal_sentence(proposal)})'
         rows = record.tracking_rows(before, after[-1], model.robot.units)
         trial = record.GainTrial(kept, sentence, old, new, rows)
-        series[record.NEW_GAINS] = after[-1]
-        return dataclasses.replace(found, gains=trial, series=series), sentence
+        return dataclasses.replace(found, gains=trial), sentence
 
     def verify_static(self, found: record.Verification) -> tuple[record.Verification, str]:
         """Compare the efforts that hold the robot with those predicted."""

@@ -1,4 +1,4 @@
-"""The page in a real browser: plots, linked axes, themes, print, accessibility."""
+"""The page in a real browser: plots, linked axes, accessibility."""
 
 import contextlib
 from importlib.util import find_spec
@@ -76,11 +76,10 @@ def test_a_page_opens_without_complaint_and_fits_a_phone(opened, name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('scheme', ['light', 'dark'])
-def test_axe_finds_nothing_serious(opened, scheme):
-    for name in ('two', 'design'):
-        page, _ = opened(name, scheme=scheme)
-        assert serious_findings(page) == []
+@pytest.mark.parametrize('name', ['two', 'design'])
+def test_axe_finds_nothing_serious(opened, name):
+    page, _ = opened(name)
+    assert serious_findings(page) == []
 
 
 def time_ranges(page):
@@ -106,52 +105,18 @@ def test_dragging_over_an_effort_zooms_all_joints(opened):
     assert time_ranges(page)[1:] == pytest.approx([start, end])
 
 
-def test_dark_mode_and_print_change_what_is_drawn(opened):
-    page, complaints = opened('two')
-    color = 'plots.roots()[0].below[0].major_label_text_color'
-    light = page.evaluate(color)
-    assert page.evaluate(FITS)
-    page.emulate_media(color_scheme='dark')
-    page.wait_for_function(f"{color} !== '{light}'")
-    dark = page.evaluate(color)
-    page.emulate_media(media='print')
-    page.wait_for_function(f"{color} === '{light}'")  # paper is white
-    assert page.locator('details:not([open])').count() == 0
-    pdf = page.pdf(format='A4', print_background=True)
-    assert pdf.startswith(b'%PDF') and len(pdf) > 20_000
-    page.emulate_media(media='screen')
-    page.wait_for_function(f"{color} === '{dark}'")
-    assert complaints == []
-
-
 def test_all_plots_follow_the_chosen_joint(opened):
     page, complaints = opened('two')
     first = 'plots.roots()[0].renderers[0].data_source'
     shown = f'Array.from({first}.data.m)'
     span = '[plots.roots()[0].y_range.start, plots.roots()[0].y_range.end]'
     before, range_before = page.evaluate(shown), page.evaluate(span)
-    visible = page.locator('.of-joint:visible h3')
-    assert visible.all_inner_texts() == ['shoulder']
     page.locator('.choose select').select_option('1')
     page.wait_for_function(f'JSON.stringify({span}) !== JSON.stringify({range_before})')
     assert page.evaluate(shown) == page.evaluate(f'Array.from({first}.tags[0].data.m1)') != before
     low, high = page.evaluate(span)
     assert low <= min(page.evaluate(shown)) < max(page.evaluate(shown)) <= high
-    assert visible.all_inner_texts() == ['el<bow']
     assert complaints == []
-
-
-# What the browser does before it prints, without a frame in between: every plot fits the paper.
-FITS = """(() => {
-  dispatchEvent(new Event('beforeprint'));
-  const shown = [...document.querySelectorAll('figure.plot')].filter((f) => f.offsetParent);
-  const fits = shown.length > 3 && shown.every((figure) => {
-    const place = figure.querySelector(':scope > div').getBoundingClientRect();
-    return place.width > 200 && place.width < figure.clientWidth + 2 && figure.clientWidth < 704;
-  });
-  dispatchEvent(new Event('afterprint'));
-  return fits;
-})()"""
 
 
 def test_the_arm_can_be_turned(opened):
