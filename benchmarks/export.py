@@ -68,7 +68,7 @@ def efforts_in_mujoco(text: str, robot: Robot) -> Efforts:
     model = mujoco.MjModel.from_xml_string(text)
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
     data = mujoco.MjData(model)
-    joints = [model.joint(name) for name in robot.joints]
+    joints = [model.joint(name) for name in names_of(robot)]
     for name, position in robot.locked.items():
         data.qpos[model.joint(name).qposadr[0]] = position
     positions = [joint.qposadr[0] for joint in joints]
@@ -88,11 +88,11 @@ def efforts_in_pinocchio(model: pinocchio.Model, robot: Robot) -> Efforts:
     unbounded = pinocchio.neutral(model)
     for name, position in robot.locked.items():
         place(model, unbounded, name, position)
-    rows = [model.joints[model.getJointId(name)].idx_v for name in robot.joints]
+    rows = [model.joints[model.getJointId(name)].idx_v for name in names_of(robot)]
 
     def efforts(q: np.ndarray, dq: np.ndarray, ddq: np.ndarray) -> np.ndarray:
         full, (v, a) = unbounded.copy(), np.zeros((2, model.nv))
-        for name, position in zip(robot.joints, q, strict=True):
+        for name, position in zip(names_of(robot), q, strict=True):
             place(model, full, name, position)
         v[rows], a[rows] = dq, ddq
         return np.array(pinocchio.rnea(model, data, full, v, a)[rows])
@@ -116,7 +116,7 @@ def efforts_in_drake(text: str, robot: Robot) -> Efforts | None:
     positions = np.zeros(plant.num_positions())
     for name, position in robot.locked.items():
         positions[plant.GetJointByName(name).position_start()] = position
-    joints = [plant.GetJointByName(name) for name in robot.joints]
+    joints = [plant.GetJointByName(name) for name in names_of(robot)]
     columns = [joint.position_start() for joint in joints]
     rows = [joint.velocity_start() for joint in joints]
 
@@ -138,12 +138,18 @@ def place(model: pinocchio.Model, q: np.ndarray, name: str, position: float) -> 
     q[joint.idx_q : joint.idx_q + joint.nq] = values
 
 
+def names_of(robot: Robot) -> tuple[str, ...]:
+    """Return the joints and those that mimic them."""
+    return (*robot.joints, *(follower.name for follower in robot.followers))
+
+
 def difference(model: IdentifiedModel, efforts: Efforts) -> float:
     """Return the largest difference from the package's model, relative."""
     robot, worst = model.robot, 0.0
-    for q, dq, ddq in np.random.default_rng(1).uniform(-1.0, 1.0, (STATES, 3, robot.n)):
+    jacobian, rng = robot.mimic_jacobian, np.random.default_rng(1)
+    for q, dq, ddq in rng.uniform(-1.0, 1.0, (STATES, 3, robot.n)):
         expected = inverse_dynamics(robot, model.chi, q[None], dq[None], ddq[None])[0]
-        found = efforts(q, dq, ddq)
+        found = jacobian.T @ efforts(robot.link_positions(q), jacobian @ dq, jacobian @ ddq)
         worst = max(worst, float(np.abs(found - expected).max() / np.abs(expected).max()))
     return worst
 

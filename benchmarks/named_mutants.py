@@ -15,6 +15,8 @@ NAMED = {
     'model/dynamics': (
         ('motors of couplings drive one joint alone',
          '(joint, k, drive.ratios[joint] * values)', '(joint, k, values)'),
+        ('mimicked joints load their driver whatever their ratio',
+         'jacobian.T, links, axes=1', 'jacobian.T != 0.0, links, axes=1'),
     ),
     'parameters/physical_consistency': (
         ('impossible bodies',
@@ -163,6 +165,10 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         'regression/observation_system',
         'factor dropped: 4 * overlap → (4)',
     ): 'blocks of rows are shorter, what is in them is the same',
+    (
+        'model/dynamics',
+        'branch skipped: not robot.followers → False',
+    ): 'without followers the matrix is the identity: this only saves the product',
     (
         'model/friction',
         'call dropped: np.diff(np.sign(np.diff(q))) → (np.sign(np.diff(q)))',

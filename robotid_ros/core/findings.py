@@ -545,9 +545,9 @@ F806 overlapping: Not checked for collisions, because their shapes overlap in ma
   WHY A motion may bring these links together.
 F807 arm_hangs info: No ground is set, the arm seems to hang ({reason}) DO If there is one, set
   excitation.workspace.ground WHY Without a ground, the motion may reach the floor.
-F809 followers_stand_still: {joints} follow joints of the arm, but stand still in the model:
-  torques and checks of a motion do not include their motion DO Keep clear of these joints WHY
-  Their weight acts where they are, and what is not checked may hit something.
+F809 followers_stand_still: {joints} follow joints of the arm, but stand still in the model: checks
+  of a motion do not include their motion DO Keep clear of these joints WHY A joint that is not
+  checked may hit something.
 F810 self_collision_unchecked: Self-collision is not checked DO Set
   excitation.workspace.self_collision WHY The motion may bring links together.
 F811 ground_unchecked: The ground is not checked DO Set excitation.workspace.ground to its height

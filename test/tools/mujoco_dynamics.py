@@ -14,7 +14,8 @@ class Simulated:
         self.model.opt.disableflags |= flags.mjDSBL_EQUALITY
         self.model.actuator_ctrllimited[:] = 0
         self.data, self.robot = mujoco.MjData(self.model), robot
-        self.rows = [self.model.joint(name).dofadr[0] for name in robot.joints]
+        followers = [follower.name for follower in robot.followers]
+        self.rows = [self.model.joint(name).dofadr[0] for name in (*robot.joints, *followers)]
         for name, position in robot.locked.items():
             self.data.qpos[self.model.joint(name).qposadr[0]] = position
 
@@ -25,15 +26,18 @@ class Simulated:
         return self
 
     def _set(self, q, dq, ddq):
-        targets = self.data.qpos, self.data.qvel, self.data.qacc
-        for target, values in zip(targets, (q, dq, ddq), strict=True):
+        robot = self.robot
+        states = robot.link_positions(q), robot.mimic_jacobian @ dq, robot.mimic_jacobian @ ddq
+        for target, values in zip(
+            (self.data.qpos, self.data.qvel, self.data.qacc), states, strict=True
+        ):
             target[self.rows] = values
 
     def efforts(self, q, dq, ddq):
         """Return the efforts that a motion needs (n,)."""
         self._set(q, dq, ddq)
         mujoco.mj_inverse(self.model, self.data)
-        return self.data.qfrc_inverse[self.rows]
+        return self.robot.mimic_jacobian.T @ self.data.qfrc_inverse[self.rows]
 
     def accelerations(self, q, dq, effort):
         """Return what the actuators do with efforts (n,)."""

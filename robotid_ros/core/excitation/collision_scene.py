@@ -17,7 +17,7 @@ import pinocchio as pin
 
 from ...exceptions import CollisionError, ConfigurationError, reason_of
 from ..arrays import Array, Indices, Mask
-from ..findings import Finding, finding, select
+from ..findings import Finding, finding
 from ..model.pinocchio_model import KinematicTree, tool_frame
 from ..model.robot import Robot
 from ..model.urdf_parsing import joints_without_range, parse_urdf
@@ -314,12 +314,7 @@ class CollisionScene:
 
     def __init__(self, robot: Robot, settings: Workspace) -> None:
         self.settings, self.order = settings, robot.order
-        if told := select(robot.warnings, 'followers_stand_still'):
-            raise ConfigurationError(
-                f'no motion can be planned while {", ".join(told[0].joints)} follow identified '
-                'joints: make them fixed in a copy of the URDF, or name them, or the joints that '
-                'they follow, in robot.locked'
-            )
+        robot.check_no_mimic_joints('planning a motion')
         self.model: Any = robot.model.copy()
         self.data = self.model.createData()
         self.geometry, self.notes, self.unchecked = collision_model(robot, self.model, settings)

@@ -1,7 +1,6 @@
 """Torques of links and drives: the identification model of samples, the robot of one state."""
 
 from collections.abc import Iterable, Iterator
-from types import EllipsisType
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -153,15 +152,19 @@ def _fill_inertial(
     robot: Robot, motion: Iterable[Array], place: Indices, out: Array, chi: Array | None = None
 ) -> None:
     """Fill columns (n, c, N) of the links at `place` ≥ 0; with chi (p,) they add torques there."""
-    order = robot.order
+    (q, dq, ddq), order, jacobian = motion, robot.order, robot.mimic_jacobian
     bodies = robot.body_columns[order]
     own, values = place[bodies], None if chi is None else np.asarray(chi)[bodies]
     if not (own >= 0).any():
         return
-    q, dq, ddq = (x[:, order] for x in motion)
+    links = out
+    if robot.followers:
+        q, dq, ddq = robot.link_positions(q), dq @ jacobian.T, ddq @ jacobian.T
+        links = np.zeros((len(jacobian), *out.shape[1:]))
+    q, dq, ddq = (x[:, order] for x in (q, dq, ddq))
     for part in inertial_columns(robot.model, q, dq, ddq, own >= 0, values):
         columns = own[part.link][own[part.link] >= 0]
-        rows = out[:, columns[0] : columns[-1] + 1, part.samples]
+        rows = links[:, columns[0] : columns[-1] + 1, part.samples]
         torques = np.empty(rows[0].shape)
         for k, joint in enumerate(order[part.chain]):
             if chi is None:
@@ -169,6 +172,8 @@ def _fill_inertial(
             else:
                 part.fill(k, torques)
                 rows[joint] += torques
+    if robot.followers:
+        out[:] = np.tensordot(jacobian.T, links, axes=1)  # W = Gᵀ W(G q)
 
 
 def _link_torques(robot: Robot, chi: Array, q: Array, dq: Array, ddq: Array) -> Array:
@@ -202,7 +207,7 @@ def inverse_dynamics(
     Where a link has no mass, `rounded` ones are right to 1e-7; hundreds take half as long.
     """
     q, dq, ddq = (np.asarray(x, dtype=float) for x in (q, dq, ddq))
-    quick = rounded and hasattr(pinocchio, 'rneaInParallel')
+    quick = rounded and not robot.followers and hasattr(pinocchio, 'rneaInParallel')
     links = (_looped_torques if quick else _link_torques)(robot, chi, q, dq, ddq)
     drives = DriveTorques(robot, chi)
     tau = links + ddq @ drives.rotors
@@ -230,7 +235,8 @@ def model_with(robot: Robot, chi: Array, armature: bool = True) -> Any:
         if abs(dynamic[0]) < least or dynamic[0] == 0.0:
             dynamic[0] = max(least, 1e-12)
         model.inertias[k + 1] = pinocchio.Inertia.FromDynamicParameters(dynamic)
-        model.armature[k] = chi[start + 10] if armature and robot.rotor_inertia else 0.0
+        driven = armature and robot.rotor_inertia and j < robot.n
+        model.armature[k] = chi[start + 10] if driven else 0.0
     return model
 
 
@@ -289,12 +295,11 @@ class RobotDynamics:
         self.robot, self.chi, self.joints = robot, chi, robot.joints
         self._model = model_with(robot, chi, armature=False)
         self._data = self._model.createData()
-        # To the model's order of joints and back; all where it is the robot's.
-        self._order: Indices | EllipsisType = ...
-        self._back: Indices | EllipsisType = ...
-        if not np.array_equal(robot.order, np.arange(robot.n)):
-            self._order, self._back = robot.order, np.argsort(robot.order)
-        self._lower = np.tril_indices(robot.n, -1)
+        # S, how fast the model's joints move: dq_model = S dq; None: as the robot's.
+        self._mimic: Array | None = robot.mimic_jacobian[robot.order]
+        if np.array_equal(self._mimic, np.eye(robot.n)):
+            self._mimic = None
+        self._lower = np.tril_indices(len(robot.order), -1)
         drives = DriveTorques(robot, chi)
         self.drives, self._rotors = drives.ratios, drives.rotors
         self.friction, self.drive_friction = drives.friction, drives.own_friction
@@ -308,9 +313,8 @@ class RobotDynamics:
 
     def gravity(self, q: Array) -> Array:
         """Return the efforts that hold the robot, friction left out, (n,)."""
-        q = q[self._order]
-        weight = pinocchio.computeGeneralizedGravity(self._model, self._data, q)
-        return np.array(weight[self._back])
+        weight = pinocchio.computeGeneralizedGravity(self._model, self._data, self._q(q))
+        return self._to_joints(weight)
 
     def transmitted(self, q: Array, dq: Array) -> Array | None:
         """Return the joints' load at constant speed (n,), None where no friction asks for it."""
@@ -318,23 +322,35 @@ class RobotDynamics:
 
     def momentum_rate(self, q: Array, dq: Array) -> Array:
         """Return Cᵀ dq − g (n,): d(M dq)/dt but for drives and friction, as dM/dt = C + Cᵀ."""
-        at, speed = q[self._order], dq[self._order]
-        coriolis = pinocchio.computeCoriolisMatrix(self._model, self._data, at, speed)
-        return np.asarray((coriolis.T @ speed)[self._back] - self.gravity(q))
+        speed = dq if self._mimic is None else self._mimic @ dq
+        coriolis = pinocchio.computeCoriolisMatrix(self._model, self._data, self._q(q), speed)
+        return np.asarray(self._to_joints(coriolis.T @ speed) - self.gravity(q))
 
     def jacobian(self, q: Array, frame: int) -> Array:
         """Return a frame's velocity per joint speed (6, n), linear first, in the frame's axes."""
-        q = q[self._order]
-        own = pinocchio.computeFrameJacobian(self._model, self._data, q, frame, pinocchio.LOCAL)
-        return np.array(own[:, self._back])
+        own = pinocchio.computeFrameJacobian(
+            self._model, self._data, self._q(q), frame, pinocchio.LOCAL
+        )
+        return np.array(own) if self._mimic is None else own @ self._mimic
 
     def mass_matrix(self, q: Array) -> Array:
         """Return the mass matrix with all rotors at q (n,), (n, n)."""
-        result = np.array(pinocchio.crba(self._model, self._data, q[self._order]))
+        result = np.array(pinocchio.crba(self._model, self._data, self._q(q)))
         result[self._lower] = result.T[self._lower]
-        return np.asarray(result[self._back][:, self._back] + self._rotors)
+        if self._mimic is not None:
+            result = self._mimic.T @ result @ self._mimic
+        return np.asarray(result + self._rotors)
 
     def _links(self, q: Array, dq: Array, ddq: Array) -> Array:
         """Return the efforts of the links' inertia and weight, (n,)."""
-        motion = (x[self._order] for x in (q, dq, ddq))
-        return np.array(pinocchio.rnea(self._model, self._data, *motion)[self._back])
+        if self._mimic is not None:
+            dq, ddq = self._mimic @ dq, self._mimic @ ddq
+        return self._to_joints(pinocchio.rnea(self._model, self._data, self._q(q), dq, ddq))
+
+    def _q(self, q: Array) -> Array:
+        """Return the positions of the model's joints."""
+        return q if self._mimic is None else self.robot.link_positions(q)[self.robot.order]
+
+    def _to_joints(self, tau: Array) -> Array:
+        """Return what the robot's joints bear of torques of the model's, in memory of its own."""
+        return np.array(tau if self._mimic is None else self._mimic.T @ tau)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...exceptions import UnknownNameError
+from ...exceptions import ConfigurationError, UnknownNameError
 from ..arrays import Array, Indices, Mask, ReadOnlyArrays
 from ..findings import Finding
 from .friction import FrictionTerm, make_terms
@@ -163,7 +163,8 @@ class Robot:
     urdf: str  # the description, as given
     joints: tuple[str, ...]  # that are identified
     model: Any  # Pinocchio's, nq = nv, in its own order of joints
-    order: Indices  # (n,) to the model's order, q_model = q[:, order]
+    # (n + m,) to the model's order, q_model = q[:, order]: places in `joints`, then `followers`.
+    order: Indices
     limits: Limits
     friction: tuple[tuple[FrictionTerm, ...], ...]  # terms of each joint
     couplings: tuple[Coupling, ...]  # motors that drive several joints
@@ -178,6 +179,8 @@ class Robot:
     rotor_inertia: bool = True  # whether every joint has an Ia
     warnings: tuple[Finding, ...] = ()  # what was changed in the description, and why
     elastic: ElasticRobot | None = None  # the same robot with springs, if joints have any
+    # m joints that mimic identified ones; their links' parameters come after all joints'.
+    followers: tuple[Follower, ...] = ()
     # Where the other joints stand in the model [rad or m].
     locked: Mapping[str, float] = dataclasses.field(default_factory=dict)
     # (p,) whose links load the joints, for friction that grows with the load; None: the prior.
@@ -196,8 +199,9 @@ class Robot:
 
     @property
     def links(self) -> tuple[str, ...]:
-        """Names of the joints with a link: motors of elastic joints have none."""
-        return self.joints[: len(self.first_columns)]
+        """Names of the joints with a link: followers too, motors of elastic joints not."""
+        names = tuple(follower.name for follower in self.followers)
+        return (*self.joints[: len(self.first_columns) - len(names)], *names)
 
     @property
     def recorded_joints(self) -> tuple[str, ...]:
@@ -214,10 +218,33 @@ class Robot:
         """Number of standard parameters."""
         return len(self.parameters)
 
+    @property
+    def mimic_jacobian(self) -> Array:
+        """G (n + m, n): how fast the joints and their followers move, dq_links = G dq."""
+        rows = np.zeros((len(self.followers), self.n))
+        for row, follower in zip(rows, self.followers, strict=True):
+            row[self.joints.index(follower.leader)] = follower.ratio
+        return np.vstack([np.eye(self.n), rows])
+
+    def link_positions(self, q: Array) -> Array:
+        """Return the positions (N, n + m) of the joints and of their followers."""
+        offset = np.array([follower.offset for follower in self.followers])
+        return q @ self.mimic_jacobian.T + np.concatenate([np.zeros(self.n), offset])
+
     def random_positions(self, count: int) -> Array:
         """Draw positions (count, n) within the limits, half a turn from 0 at most."""
         low, high = (np.clip(x, -np.pi, np.pi) for x in (self.limits.lower, self.limits.upper))
         return np.random.default_rng(0).uniform(low, high, (count, self.n))
+
+    def check_no_mimic_joints(self, what: str) -> None:
+        """Raise a `ConfigurationError` where joints that mimic identified ones do not go."""
+        if self.followers:
+            names = ', '.join(follower.name for follower in self.followers)
+            raise ConfigurationError(
+                f'{what} is not possible with joints that mimic identified joints ({names}): '
+                'make them fixed in a copy of the URDF, or name the joints that they follow in '
+                'robot.locked'
+            )
 
     @property
     def gravity(self) -> Array:

@@ -103,12 +103,14 @@ def build_robot(urdf: str, settings: RobotSettings) -> Robot:
     )
     warnings = (*held, *inertial_warnings(root), *snap_angles(root), *assumed)
     warnings += _degrees(chosen, limits)
-    ends = {x: final_leader(x, settings.locked, following) for x in movable if x not in joints}
+    ends = {x: final_leader(x, settings.locked, following) for x in (*movable, *following)}
+    followers = tuple(ends[x] for x in following if x != ends[x].leader in joints)
+    moving = (*joints, *(follower.name for follower in followers))
     locked = {
-        x: end.ratio * settings.locked.get(end.leader, 0.0) + end.offset for x, end in ends.items()
+        x: ends[x].ratio * settings.locked.get(ends[x].leader, 0.0) + ends[x].offset
+        for x in movable
+        if x not in moving
     }
-    if standing := [x for x, end in ends.items() if end.leader in joints]:
-        warnings += (finding('followers_stand_still', standing),)
     whole = build_model(root)
     warnings += _check_units(whole)
     model = _reduce(whole, locked, settings)
@@ -135,7 +137,7 @@ def build_robot(urdf: str, settings: RobotSettings) -> Robot:
         urdf=urdf,
         joints=joints,
         model=model,
-        order=np.array([joints.index(each) for each in list(model.names)[1:]], dtype=np.intp),
+        order=np.array([moving.index(each) for each in list(model.names)[1:]], dtype=np.intp),
         limits=limits,
         friction=(),
         couplings=tuple(couplings),
@@ -152,6 +154,7 @@ def build_robot(urdf: str, settings: RobotSettings) -> Robot:
         assumed_inertials=bool(assumed),
         drive_gain_given=bool(settings.drive_gain or settings.drives),
         gain_spread=spread,
+        followers=followers,
         locked={x: place for x, place in locked.items() if x not in following},
     )
     constants, default = settings.friction_constants, settings.friction.get('default', PLAIN)
@@ -281,7 +284,7 @@ def with_friction(
 
     Joints with `springs` have a stiffness too, and the friction that acts behind it.
     """
-    parameters = list[Parameter]()
+    parameters, n = list[Parameter](), robot.n
     for j, joint in enumerate(robot.joints):
         slides, elastic = bool(robot.prismatic[j]), joint in springs
         symbols = [*INERTIAL_SYMBOLS]
@@ -291,6 +294,8 @@ def with_friction(
             symbols += [('K', 'N/m' if slides else 'N·m/rad')]
             symbols += [(symbol + LINK_SIDE_SUFFIX, unit) for symbol, unit in behind]
         parameters += _numbered(j + 1, joint, symbols)
+    for number, follower in enumerate(robot.followers, start=n + 1):
+        parameters += _numbered(number, follower.name, INERTIAL_SYMBOLS)
     motor = _drive_symbols(COUPLED_FRICTION, False, rotor_inertia=True)
     for coupling in robot.couplings:
         parameters += _numbered(coupling.number, coupling.name, motor)
@@ -303,7 +308,8 @@ def with_friction(
     for k, j in enumerate(robot.order):
         inertial = from_pinocchio(robot.model.inertias[k + 1].toDynamicParameters())
         values |= {f'{s}{j + 1}': x for s, x in zip(INERTIAL, inertial, strict=True)}
-        values[f'Ia{j + 1}'] = robot.model.armature[k]
+        if j < n:  # followers have no drive
+            values[f'Ia{j + 1}'] = robot.model.armature[k]
     values |= dict(zip((p.name for p in robot.parameters), robot.prior, strict=True))
     prior = frozen([values.get(p.name, 0.0) for p in parameters])
     return dataclasses.replace(robot, friction=friction, parameters=tuple(parameters), prior=prior)
@@ -418,6 +424,7 @@ def elastic_robot(robot: Robot, settings: RobotSettings) -> ElasticRobot:
     torques. The joints are the links' followed by the motors': every (N, n) array and every block
     of rows has this order. Raises UnknownNameError and ConfigurationError as `build_robot` does.
     """
+    robot.check_no_mimic_joints('robot.elastic')
     elastic, given = settings.elastic, settings.elastic.link_friction
     UnknownNameError.check('joint', elastic.joints, robot.joints)
     if robot.couplings:

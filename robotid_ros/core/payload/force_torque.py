@@ -54,10 +54,11 @@ class SensorMotion(NamedTuple):
 def sensor_motion(robot: Robot, frame: BodyFrame, q: Array, dq: Array, ddq: Array) -> SensorMotion:
     """Return how a frame moves on a motion of the joints (N, n)."""
     model, data = robot.model, robot.model.createData()
-    number, motions = frame.number, (x[:, robot.order] for x in (q, dq, ddq))
+    number, moved = frame.number, robot.mimic_jacobian[robot.order]
     rotation = np.empty((len(q), 3, 3))
     velocity, acceleration = np.empty((2, len(q), 6))
-    for k, (at, speed, rate) in enumerate(zip(*motions, strict=True)):
+    for k, (at, speed, rate) in enumerate(zip(q, dq @ moved.T, ddq @ moved.T, strict=True)):
+        at = robot.link_positions(at)[robot.order]
         pinocchio.forwardKinematics(model, data, at, speed, rate)
         rotation[k] = pinocchio.updateFramePlacement(model, data, number).rotation
         motion = (model, data, number, pinocchio.LOCAL)

@@ -153,6 +153,7 @@ def payload_from_recordings(
     the last joint, and findings on the recordings and on it. RecordingError: a recording cannot be
     used; UnknownNameError, ConfigurationError: there is no such frame, or the models differ.
     """
+    robot.check_no_mimic_joints('identifying a payload')
     robot = robot.elastic or robot
     carrier = body_frame(robot, frame)
     settings = payload_identification(settings)

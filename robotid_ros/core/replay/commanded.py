@@ -306,6 +306,7 @@ def identify_commanded(
     where a recording cannot be used, a ConfigurationError where the robot has parts that are not
     simulated here, or no inertials, a DivergenceError where the model does not follow the log.
     """
+    robot.check_no_mimic_joints('an identification from commands')
     if isinstance(robot, ElasticRobot) or robot.elastic is not None or robot.couplings:
         raise ConfigurationError(
             'an identification from commands is of one rigid servo a joint: leave '

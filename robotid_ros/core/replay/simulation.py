@@ -176,6 +176,7 @@ def mean_signs(
 
 def direct_model(robot: Robot, chi: Array) -> DirectModel:
     """Build the direct model of a robot with standard parameters `chi` (p,)."""
+    robot.check_no_mimic_joints('a replay')
     n, chi, coulomb = robot.n, np.asarray(chi, dtype=float), list[float]()
     offset, damping, inertia = np.zeros(n), np.zeros((n, n)), np.zeros((n, n))
     smooth: list[tuple[int, FrictionTerm, Array]] = []

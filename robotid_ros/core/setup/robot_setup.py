@@ -12,7 +12,7 @@ from ..arrays import Array, Mask
 from ..excitation.collision_scene import CollisionScene, link_name
 from ..excitation.limits import apply_margins, motion_limits
 from ..excitation.settings import ExcitationSettings, Margins, Workspace
-from ..findings import Finding, finding, select
+from ..findings import Finding, finding
 from ..model import build_robot, inverse_dynamics, mass_matrix, Robot, RobotSettings
 from ..model.friction import PLAIN_SYMBOLS
 from ..model.robot import Limits
@@ -368,10 +368,12 @@ def set_up_robot(
     others = [tree.joints[n] for n in tree.movable if n not in (*arm.joints, *tree.mimics)]
     locked = {joint.name: joint.rest for joint in others if joint.rest != 0.0}
     settings = RobotSettings(joints=arm.joints, locked=locked, mass=facts.mass)
-    robot = build_robot(urdf, settings)
-    if following := select(robot.warnings, 'followers_stand_still'):  # cylinders beside an arm
-        stand = {name: tree.joints[name].rest for name in following[0].joints}
-        settings = dataclasses.replace(settings, locked=settings.locked | stand)
+    robot, following = build_robot(urdf, settings), tuple[Finding, ...]()
+    if robot.followers:  # cylinders beside an arm, that no motion can be planned with
+        names = [follower.name for follower in robot.followers]
+        following = (finding('followers_stand_still', names),)
+        standing = settings.locked | {name: tree.joints[name].rest for name in names}
+        settings = dataclasses.replace(settings, locked=standing)
         robot = build_robot(urdf, settings)
     workspace = Workspace(frame=arm.tip, mesh_folders=mesh_folders)
     excitation = ExcitationSettings(workspace=workspace, time_limit=DESIGN_TIME)

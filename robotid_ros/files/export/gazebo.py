@@ -117,7 +117,8 @@ def with_fixed_joints(urdf: str, robot: Robot) -> str:
     root = parse_urdf(urdf)
     joints = {str(joint.get('name')): joint for joint in root.findall('joint')}
     known, following = {joint.name: joint for joint in read_joints(root)}, read_mimics(joints)
-    for name in (name for name in movable_names(root) if name not in robot.joints):
+    moving = {*robot.joints, *(each.name for each in robot.followers)}
+    for name in (name for name in movable_names(root) if name not in moving):
         joint, end = joints[name], final_leader(name, robot.locked, following)
         position = end.ratio * robot.locked.get(end.leader, 0.0) + end.offset
         place = known[name].origin @ joint_transform(known[name], position)

@@ -148,8 +148,9 @@ def values_by_joint(robot: Robot, chi: np.ndarray) -> dict[str, dict[str, float]
 
 
 def drives_of(model: IdentifiedModel) -> dict[str, Drive]:
-    """Return the drives of joints and couplings."""
-    values, found = values_by_joint(model.robot, model.chi), dict[str, Drive]()
+    """Return the drives of joints and couplings; one that mimics is part of its leader's."""
+    values = values_by_joint(model.robot, model.chi)
+    found = {follower.name: Drive() for follower in model.robot.followers}
     for name, plain in model.plain_friction.items():
         inertia, stiffness = (max(values[name].get(key, 0.0), 0.0) for key in ('Ia', 'Kq'))
         found[name] = Drive(inertia, plain.viscous, plain.coulomb, stiffness, plain.offset)
@@ -218,6 +219,8 @@ def explain_losses(model: IdentifiedModel, kept: Set[str]) -> list[str]:
 
 def friction_terms(robot: Robot, joint: int) -> list[str]:
     """Return the terms of the friction of a joint, on both sides of its spring."""
+    if joint >= robot.n:  # one that mimics another
+        return []
     rows = sorted({int(robot.motors[joint]), joint})
     return [t.name for row in rows for t in robot.friction[row] if not t.kind.spring]
 

@@ -101,6 +101,8 @@ def identified_urdf(
         rubs = any(term != 'offset' and not FRICTION_TERMS[term].of_position for term in terms)
         # Where no friction was identified the description's stays.
         plain = friction[name] if rubs else None
+        if name not in robot.joints and joint.find('dynamics') is not None:
+            plain = PlainFriction()  # the friction of a joint that mimics is the other one's
         _put_dynamics(joint, values[name], plain)
     prolog = _PROLOG.match(robot.urdf)
     return (prolog[0] if prolog else '') + ET.tostring(root, encoding='unicode') + '\n'

@@ -209,7 +209,9 @@ def _link_torques(code: Statements, robot: Robot, bodies: Any, q: Any, dq: Any, 
 
     with G = U Σ. `fixed` and `turn` lead to the frame of the link before.
     """
-    model = robot.model
+    model, jacobian = robot.model, robot.mimic_jacobian
+    offset = np.append(np.zeros(robot.n), [follower.offset for follower in robot.followers])
+    q, dq, ddq = jacobian @ q + offset, jacobian @ dq, jacobian @ ddq
     base = np.zeros(3, dtype=object), np.zeros(3, dtype=object), _rounded(-robot.gravity)
     links, data = list[SimpleNamespace](), model.createData()
     for k, joint in enumerate(robot.order):
@@ -267,7 +269,7 @@ def _link_torques(code: Statements, robot: Robot, bodies: Any, q: Any, dq: Any, 
             F = code.vector(link.fixed @ F, f'{f}f')
             links[parent].F = links[parent].F + F
             links[parent].N = links[parent].N + link.fixed @ N + _skew(link.point) @ F
-    return tau
+    return jacobian.T @ tau
 
 
 def _rounded(values: Any) -> Any:

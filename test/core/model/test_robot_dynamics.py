@@ -13,6 +13,8 @@ from robotid_ros.core.model.dynamics import inverse_dynamics, RobotDynamics
 from robotid_ros.exceptions import ConfigurationError
 from robotid_ros.files.configuration import load, read_urdf
 
+from .test_mimic_joints import SETTINGS as MIMIC_SETTINGS, TEXT as MIMIC_ARM
+
 ROOT = Path(__file__).resolve().parents[3]
 
 
@@ -78,6 +80,18 @@ def test_links_without_mass_have_the_torques_of_the_regressor(name):
             assert (np.abs(inverse_dynamics(robot, values, *states) - expected) <= atol).all()
 
 
+def test_joints_that_mimic_others_bear_on_them():
+    robot, rng = build_robot(MIMIC_ARM, MIMIC_SETTINGS), np.random.default_rng(2)
+    assert robot.followers
+    model, states = RobotDynamics(robot, robot.prior), rng.uniform(-1.0, 1.0, (3, 5, robot.n))
+    many = inverse_dynamics(robot, robot.prior, *states)
+    for k in range(5):
+        one = model.efforts(*(x[k] for x in states))
+        np.testing.assert_allclose(one, many[k], atol=1e-12)
+        matrix = mass_matrix(robot, robot.prior, states[0][k])
+        np.testing.assert_allclose(model.mass_matrix(states[0][k]), matrix, atol=1e-12)
+
+
 def test_what_has_no_model_is_refused():
     robot = configured('scara')
     with pytest.raises(ConfigurationError, match='no mass'):
@@ -96,9 +110,9 @@ def with_drives(robot):
     return chi
 
 
-@pytest.mark.parametrize('kind', ROBOTS)
+@pytest.mark.parametrize('kind', [*ROBOTS, 'mimic'])
 def test_the_momentum_changes_by_what_is_not_inertia_of_acceleration(kind):
-    robot = ROBOTS[kind]()
+    robot = build_robot(MIMIC_ARM, MIMIC_SETTINGS) if kind == 'mimic' else ROBOTS[kind]()
     model, rng = RobotDynamics(robot, with_drives(robot)), np.random.default_rng(4)
     still, h = np.zeros(robot.n), 1e-6
     for q, dq in rng.uniform(-1.0, 1.0, (10, 2, robot.n)):
@@ -111,13 +125,14 @@ def test_the_momentum_changes_by_what_is_not_inertia_of_acceleration(kind):
         )
 
 
-def test_the_jacobian_is_the_frame_s_velocity():
-    robot = ROBOTS['other order']()
+@pytest.mark.parametrize('kind', ['other order', 'mimic'])
+def test_the_jacobian_is_the_frame_s_velocity(kind):
+    robot = build_robot(MIMIC_ARM, MIMIC_SETTINGS) if kind == 'mimic' else ROBOTS[kind]()
     model, rng, h = RobotDynamics(robot, robot.prior), np.random.default_rng(4), 1e-6
     frame, data = len(robot.model.frames) - 1, robot.model.createData()
 
     def pose(q):
-        pinocchio.framesForwardKinematics(robot.model, data, q[robot.order])
+        pinocchio.framesForwardKinematics(robot.model, data, robot.link_positions(q)[robot.order])
         return data.oMf[frame].copy()
 
     for q, dq in rng.uniform(-1.0, 1.0, (5, 2, robot.n)):

@@ -3,7 +3,7 @@
 import dataclasses
 from xml.etree import ElementTree
 
-from identified_models import ROOT, saved
+from identified_models import of_description, ROOT, saved
 import mujoco
 from mujoco_dynamics import Simulated
 import numpy as np
@@ -20,6 +20,8 @@ from robotid_ros.files.export.identified_model import read_identified_model
 from robotid_ros.files.export.identified_urdf import urdf
 from robotid_ros.files.export.simulators import mjcf, sdf
 from robotid_ros.files.results import read_results, write_results
+
+from .test_mjcf import GRIPPER
 
 ARM = (ROOT / 'urdf' / 'arm3.urdf').read_text()
 RATE, DURATION = 200.0, 20.0
@@ -198,6 +200,15 @@ def test_dry_friction_is_whole_at_low_speeds_in_mujoco(tmp_path):
     for _ in range(500):
         mujoco.mj_step(physics, data)
     assert np.abs(data.qpos).max() < 1e-3 and np.abs(data.qvel).max() < 1e-4
+
+
+def test_a_joint_that_mimics_another_has_no_friction_beside_it(tmp_path):
+    """The friction of both is identified as that of the joint that is followed."""
+    model = of_description(tmp_path, GRIPPER)
+    joints = {j.get('name'): j for j in ElementTree.fromstring(urdf(model)[0]).findall('joint')}
+    assert joints['follower'].find('dynamics').attrib == {'damping': '0.0'}
+    leader = joints['one'].find('dynamics').attrib
+    assert float(leader['damping']) == model.chi[model.robot.column('Fv1')]
 
 
 def test_an_offset_and_a_spring_without_a_place_are_named(tmp_path):

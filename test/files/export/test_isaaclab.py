@@ -128,7 +128,8 @@ def quat(place):
 def check_efforts(model, stage):
     """Compare inverse dynamics without dry friction; USD has single precision."""
     robot = model.robot
-    names = {name.replace('-', '_').replace('.', '_'): name for name in (*robot.joints, 'close')}
+    names = {name.replace('-', '_').replace('.', '_'): name for name in robot.joints}
+    names |= {follower.name: follower.name for follower in robot.followers}
     simulated = Simulated(as_mjcf(stage, names), robot)
     simulated.model.dof_frictionloss[:] = 0.0
     simulated.model.opt.gravity[:] = robot.gravity

@@ -107,6 +107,7 @@ def test_pinocchio_reads_it_with_its_armature(tmp_path):
 def test_joints_that_mimic_others_move_with_them(tmp_path):
     model = of_description(tmp_path, GRIPPER, friction={'default': ()})
     text, _ = mjcf(model)
+    check_efforts(model.robot, model.chi, Simulated(text, model.robot))
     assert mujoco.MjModel.from_xml_string(text).eq_data[0, :2].tolist() == [0.05, -0.4]
     motors = [motor.get('name') for motor in ElementTree.fromstring(text).iter('motor')]
     assert motors == ['one', 'two', 'finger']
@@ -186,7 +187,7 @@ def test_an_inertia_that_no_body_has_is_told(tmp_path):
     model = of_description(tmp_path, text, joints=('one',), locked={'two': 0.1, 'finger': 0.0})
     file, notes = mjcf(model)
     assert mujoco.MjModel.from_xml_string(file).nv == 4
-    assert 'gives c, d, e an inertia that no body has' in notes[-1] and notes[-1] in file
+    assert 'gives c, d an inertia that no body has' in notes[-1] and notes[-1] in file
 
 
 def test_shapes_without_a_size_are_left_out(tmp_path):

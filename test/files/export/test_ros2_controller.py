@@ -123,18 +123,25 @@ def pointer(values):
 def expected(model, q, dq, ddq):
     """Torques of Pinocchio's RNEA for what carries PAYLOAD, with drives, and at rest; friction."""
     robot = model.robot.rigid
-    order = robot.order
+    G, order = robot.mimic_jacobian, robot.order
     loaded = model_with(model.robot, carrying(model.robot, model.chi, '', PAYLOAD), armature=False)
     data, rows = loaded.createData(), []
     for speeds, changes in ((dq, ddq), (0.0 * dq, 0.0 * ddq)):
-        states = zip(q, speeds, changes, strict=True)
-        links = [pin.rnea(loaded, data, *(x[order] for x in each)) for each in states]
-        tau = np.empty_like(q)
+        states = robot.link_positions(q), speeds @ G.T, changes @ G.T
+        links = np.array(
+            [
+                pin.rnea(loaded, data, *(x[order] for x in each))
+                for each in zip(*states, strict=True)
+            ]
+        )
+        tau = np.empty_like(links)
         tau[:, order] = links
-        rows.append(tau)
+        rows.append(tau @ G)
     drag, ratios = np.zeros_like(q), dict(zip(robot.joints, np.eye(robot.n), strict=True))
     ratios |= {coupling.name: coupling.ratios for coupling in robot.couplings}
     for name, drive in drives_of(model).items():
+        if name not in ratios:  # of a follower
+            continue
         r = ratios[name]
         still = drive.stiffness * (q @ r) + drive.offset
         rows[0] += np.outer(drive.inertia * (ddq @ r) + still, r)
@@ -160,7 +167,7 @@ def test_torques_are_those_of_pinocchio(tmp_path, name):
 
 def compare(folder, model):
     compiled = Compiled(folder / 'package', model)
-    n = len(model.robot.links)
+    n = len(model.robot.links) - len(model.robot.followers)
     rng = np.random.default_rng(5)
     q, dq, ddq = (rng.uniform(-x, x, (STATES, n)) for x in (np.pi, 3.0, 10.0))
     for found, true in zip(compiled.torques(q, dq, ddq), expected(model, q, dq, ddq), strict=True):
@@ -178,29 +185,38 @@ LINK = (
 JOINT = (
     '<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{name}_link"/>'
     '<origin xyz="0.2 0.05 0.3" rpy="{rpy}"/><axis xyz="{axis}"/>'
-    '<limit lower="-2" upper="2" velocity="3" effort="50"/></joint>'
+    '<limit lower="-2" upper="2" velocity="3" effort="50"/>{mimic}</joint>'
 )
 
 
 def tree(*joints):
-    """Return a description of joints: name, kind, parent, rpy, axis."""
-    keys = ('name', 'kind', 'parent', 'rpy', 'axis')
+    """Return a description of joints: name, kind, parent, rpy, axis, what it mimics."""
+    keys = ('name', 'kind', 'parent', 'rpy', 'axis', 'mimic')
     parts = [JOINT.format(**dict(zip(keys, joint, strict=True))) for joint in joints]
     links = [LINK.format(name) for name in ('base', *(f'{joint[0]}_link' for joint in joints))]
     return f'<robot name="9 tree">{"".join(links + parts)}</robot>'
 
 
+MIMIC = '<mimic joint="grip" multiplier="-0.5" offset="0.2"/>'
 TREE = tree(
-    ('turn', 'revolute', 'base', '0.2 0 0.3', '1 2 3'),
-    ('left', 'prismatic', 'turn_link', '0 0.4 0', '0 -1 0'),
-    ('grip', 'revolute', 'left_link', '0 0 0', '-1 0 0'),
-    ('right', 'revolute', 'turn_link', '0 0 1', '0 1 0'),
-    ('jaw', 'revolute', 'right_link', '0 0 1', '1 0 0'),
+    ('turn', 'revolute', 'base', '0.2 0 0.3', '1 2 3', ''),
+    ('left', 'prismatic', 'turn_link', '0 0.4 0', '0 -1 0', ''),
+    ('grip', 'revolute', 'left_link', '0 0 0', '-1 0 0', ''),
+    ('right', 'revolute', 'turn_link', '0 0 1', '0 1 0', ''),
+    (
+        'jaw',
+        'revolute',
+        'right_link',
+        '0 0 1',
+        '1 0 0',
+        '<mimic joint="grip" multiplier="-0.5" offset="0.2"/>',
+    ),
 )
 
 
-def test_branches_and_skew_axes(tmp_path):
+def test_branches_skew_axes_and_followers(tmp_path):
     model = of_description(tmp_path, TREE)
+    assert [follower.name for follower in model.robot.followers] == ['jaw']
     compare(tmp_path, model)
     assert (tmp_path / 'package/include/robot_9_tree_dynamics').is_dir()
 
