@@ -5,14 +5,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from ..files.results import (
-    differences,
-    Entry,
-    prediction_text,
-    Results,
-    total_residual,
-    verdict_of,
-)
+from ..files.results import differences, Entry, Results, total_residual, verdict_of
 from ..files.verdict_text import next_step, sentences, verdict_data
 from . import terminal
 from .terminal import format_measured, format_number, format_percent, print_paragraph, print_table
@@ -41,8 +34,6 @@ def print_results(results: Results, folder: Path, files: Sequence[str], *, every
     print_found(results, every=every)
     if model := results.selection.get('summary'):
         print_paragraph(str(model), 'model')
-    if every and (text := prediction_text(results)):
-        print_paragraph(text, 'URDF')
     terminal.print_findings(results.findings, every=every)
     # Shorter, where it is below: what is printed can be typed here.
     if folder.absolute().is_relative_to(Path.cwd()):

@@ -1,9 +1,8 @@
 """Packed files: what may be far larger than it looks has a bound before it is unpacked."""
 
 from bz2 import BZ2Decompressor
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 import contextlib
-import dataclasses
 import io
 from pathlib import Path
 import shutil
@@ -14,8 +13,8 @@ from lz4.frame import LZ4FrameDecompressor
 import numpy as np
 from zstandard import ZstdDecompressor, ZstdError
 
-from ..exceptions import FileError, reason_of, RecordingError, RobotIdError
-from .atomic import file_errors, open_regular, write_bytes
+from ..exceptions import reason_of, RecordingError, RobotIdError
+from .atomic import open_regular
 
 # Joint states shrink by 3 to 10 when packed, those of a robot at rest by 50; a file may hold so
 # many times its size, and any file so much [bytes].
@@ -93,37 +92,6 @@ def damage_errors(
         raise kind(f"'{path}' cannot be read: permission denied") from error
     except Exception as error:
         raise kind(f"'{path}' {what} ({reason_of(error)}): {remedy}") from error
-
-
-def write_series(path: Path, series: Mapping[str, Any]) -> None:
-    """Write dataclasses of joints and arrays, by their names."""
-    arrays: dict[str, Any] = {
-        f'{name}.{item.name}': np.asarray(getattr(each, item.name))
-        for name, each in series.items()
-        for item in dataclasses.fields(each)
-        if getattr(each, item.name) is not None
-    }
-    stream = io.BytesIO()
-    np.savez_compressed(stream, **arrays)
-    write_bytes(path, stream.getvalue())
-
-
-def read_series(path: Path, kind: type[Any], remedy: str) -> dict[str, Any]:
-    """Read what `write_series` wrote, nothing without a file; FileError: damaged, the remedy."""
-    if not path.exists():
-        return {}
-    values: dict[str, dict[str, Any]] = {}
-    fields = {item.name for item in dataclasses.fields(kind)}
-    # NumPy and zlib raise whatever the bytes lead to.
-    with file_errors(path), damage_errors(path, f'{remedy}, or remove it', FileError):
-        with load_npz(path) as arrays:
-            for key in arrays:
-                name, _, field = key.partition('.')
-                if field in fields:
-                    values.setdefault(name, {})[field] = arrays[key]
-        for each in values.values():
-            each['joints'] = tuple(map(str, each['joints']))
-        return {name: kind(**each) for name, each in values.items()}
 
 
 class BoundedStream(io.RawIOBase):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 import dataclasses
 from dataclasses import dataclass, field
+import io
 import json
 import math
 from pathlib import Path
@@ -17,8 +18,8 @@ from ..core.parameters.plain_friction import PlainFriction
 from ..core.regression.validation import Validation
 from ..core.verdict import decide_level, JointError, THRESHOLDS, Verdict
 from ..exceptions import ConfigurationError, FileError
-from .atomic import read_text, write_text
-from .bounded import damage_errors, read_series, write_series
+from .atomic import file_errors, read_text, write_bytes, write_text
+from .bounded import damage_errors, load_npz
 from .verification import read_verification, VERIFICATION, Verification
 from .yaml import dump_yaml, from_plain, parse_yaml, to_plain
 
@@ -175,27 +176,6 @@ def of_other_method(results: Results, other: Comparison) -> Results:
     return dataclasses.replace(
         results, **own, condition_number=math.nan, compared=None, verdict=None
     )
-
-
-def prediction_text(results: Results) -> str:
-    """Set the residuals of base parameters and of `identified.urdf` side by side; '' without."""
-    data = results.data
-    names = ('base_residual', 'consistent_residual', 'prior_spread')
-    base, consistent, spread = (float(data.get(name, math.nan)) for name in names)
-    if math.isnan(base) or math.isnan(consistent):
-        return ''
-    trust = f'taken to be right to {100 * spread:.3g} %' if spread <= 1.0 else 'hardly trusted'
-    text = (
-        f'Residual of the fit: base parameters {100 * base:.2f} %, {URDF} {100 * consistent:.2f} '
-        f'% (inertias of the robot description {trust}).'
-    )
-    if 'obstacle' in data:
-        least = 100 * float(data['attainable'])
-        text += (
-            f' No physically consistent parameters leave less than {least:.2f} %: '
-            f"link or drive of '{data['obstacle']}' is in the way."
-        )
-    return text
 
 
 def base_covariance(results: Results) -> np.ndarray:
@@ -358,7 +338,15 @@ def write_results(results: Results, folder: str | Path) -> Path:
     plain = {name: to_plain(getattr(results, name)) for name in names}
     plain['findings'] = [to_plain(as_data(found)) for found in results.findings]
     if results.torques:
-        write_series(Path(folder) / TORQUES, results.torques)
+        arrays: dict[str, Any] = {
+            f'{name}.{key}': np.asarray(value)
+            for name, each in results.torques.items()
+            for key, value in vars(each).items()
+            if value is not None
+        }
+        stream = io.BytesIO()
+        np.savez_compressed(stream, **arrays)
+        write_bytes(Path(folder) / TORQUES, stream.getvalue())
     return write_text(Path(folder) / PARAMETERS, dump_yaml({'format': FORMAT, **plain}))
 
 
@@ -399,7 +387,7 @@ def read_results(path: str | Path) -> Results:
             raise TypeError('findings are no list')
         values['findings'] = tuple(found)
         values['quality'] = content.get('quality') or None  # empty of earlier versions
-        values['torques'] = read_series(path.with_name(TORQUES), Validation, 'identify again')
+        values['torques'] = _read_torques(path.with_name(TORQUES))
         verified = read_verification(path.with_name(VERIFICATION))
         # Of other parameters that were in this folder before, it says nothing.
         fits = verified is not None and verified.results == values['created']
@@ -409,3 +397,20 @@ def read_results(path: str | Path) -> Results:
             if not math.isfinite(entry.value):
                 raise ValueError(f'{entry.name} is {entry.value}')
         return results
+
+
+def _read_torques(path: Path) -> dict[str, Validation]:
+    if not path.exists():
+        return {}
+    found: dict[str, dict[str, Any]] = {}
+    known = {item.name for item in dataclasses.fields(Validation)}
+    # NumPy and zlib raise whatever the bytes lead to.
+    with file_errors(path), damage_errors(path, 'identify again, or remove it', FileError):
+        with load_npz(path) as arrays:
+            for key in arrays:
+                name, _, field = key.partition('.')
+                if field in known:
+                    found.setdefault(name, {})[field] = arrays[key]
+        for each in found.values():
+            each['joints'] = tuple(map(str, each['joints']))
+        return {name: Validation(**each) for name, each in found.items()}

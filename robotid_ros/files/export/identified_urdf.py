@@ -7,7 +7,6 @@ at one frame and move to another by H P Hᵀ.
 
 from collections.abc import Iterator, Mapping, Sequence
 import re
-from typing import Any
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -38,7 +37,6 @@ MIN_INERTIA, MIN_EXCESS = 1e-9, 1e-6
 SHARE = 0.25
 # A body that changes by less than this, relative, stays as it is written.
 UNCHANGED = 1e-12
-NOTE = 'identified too:'
 ROTOR_NOTE = (
     'rotor inertias stand in armature of <dynamics>, which MuJoCo, Gazebo, Pinocchio and KDL do '
     'not read from a URDF: take mjcf'
@@ -66,10 +64,9 @@ def identified_urdf(
     joints. These links keep their inertials as long as the moving link, or else the heaviest of
     them, can take the difference; where none can they shrink alike, see `distribute`. Of
     `<dynamics>` damping and friction are written, where friction was identified, and the rotor's
-    inertia as `armature`, which parsers of URDF pass over. All else stands in a comment: torque
-    offset, springs, and friction that is not viscous and Coulomb. `chi` (p,) are physically
-    consistent; `friction` stands for the identified one, by joint; None: fitted here, up to the
-    limits. ModelError: the description is not XML, or lacks a joint.
+    inertia as `armature`, which parsers of URDF pass over. `chi` (p,) are physically consistent;
+    `friction` stands for the identified one, by joint; None: fitted here, up to the limits.
+    ModelError: the description is not XML, or lacks a joint.
     """
     parser = ET.XMLParser(target=ET.TreeBuilder(insert_comments=True))
     try:
@@ -96,14 +93,14 @@ def identified_urdf(
         heavy = [link for link in rest if own[link][3, 3] > 0.0]
         for link, body in distribute(total, bodies, [moving, *heavy]).items():
             back = np.linalg.inv(places[link])
-            _put(links[link], 'inertial', _inertial(back @ body @ back.T))
+            _put(links[link], _inertial(back @ body @ back.T))
         terms = friction_terms(robot, number)
         rubs = any(term != 'offset' and not FRICTION_TERMS[term].of_position for term in terms)
         # Where no friction was identified the description's stays.
         plain = friction[name] if rubs else None
         if name not in robot.joints and joint.find('dynamics') is not None:
             plain = PlainFriction()  # the friction of a joint that mimics is the other one's
-        _put_dynamics(joint, values[name], plain)
+        _put_dynamics(joint, plain, values[name].get('Ia'))
     prolog = _PROLOG.match(robot.urdf)
     return (prolog[0] if prolog else '') + ET.tostring(root, encoding='unicode') + '\n'
 
@@ -122,16 +119,14 @@ def _fixed_together(link: str, joints: Mapping[str, ET.Element]) -> Iterator[str
             yield from _fixed_together(_link(joint, 'child'), joints)
 
 
-def _put(element: ET.Element, tag: str, *new: ET.Element) -> None:
-    """Put elements and comments in the place of a child, else before all others."""
-    old, place = element.find(tag), 0
+def _put(element: ET.Element, new: ET.Element) -> None:
+    """Put an element in the place of a child of its tag, else before all others."""
+    old, place = element.find(new.tag), 0
     if old is not None:
         place = [*element].index(old)
         element.remove(old)
-    for k, each in enumerate(new):
-        each.tail = '\n    '
-        element.insert(place + k, each)
-    new[-1].tail = old.tail if old is not None else '\n  '
+    element.insert(place, new)
+    new.tail = old.tail if old is not None else '\n  '
 
 
 def _inertial(body: Array) -> ET.Element:
@@ -146,32 +141,17 @@ def _inertial(body: Array) -> ET.Element:
     return element
 
 
-def _put_dynamics(
-    joint: ET.Element, values: Mapping[str, float], plain: PlainFriction | None
-) -> None:
-    """Write what `<dynamics>` may hold, and all else into a comment behind it."""
+def _put_dynamics(joint: ET.Element, plain: PlainFriction | None, rotor: float | None) -> None:
+    """Write friction and rotor inertia, where there are any."""
     element = joint.find('dynamics')
     known = {} if element is None else element.attrib
-    written, held = dict[str, str](), {*INERTIAL}
-    pairs = (('damping', 'Fv', plain.viscous), ('friction', 'Fc', plain.coulomb)) if plain else ()
-    for name, symbol, value in pairs:
-        if value or name in known:
-            written[name] = _exact(value)
-        if plain and plain.exact and values.get(symbol) == value:
-            held.add(symbol)
+    given = {'damping': plain.viscous, 'friction': plain.coulomb} if plain else {}
+    written = {name: _exact(value) for name, value in given.items() if value or name in known}
     # Parsers of URDF refuse a <dynamics> with neither damping nor friction.
-    if 'Ia' in values and {*written, *known} & {'damping', 'friction'}:
-        written['armature'] = _exact(max(values['Ia'], 0.0))
-        held.add('Ia')
-    rest = [f'{key} {_exact(value)}' for key, value in values.items() if key not in held]
-    for node in [*joint]:
-        if node.tag is ET.Comment and NOTE in (node.text or ''):
-            joint.remove(node)  # of an identification before
-    new: list[Any] = [ET.Element('dynamics', known | written)] if known or written else []
-    if rest:
-        new.append(ET.Comment(f' {NOTE} {", ".join(rest)} '))
-    if new:
-        _put(joint, 'dynamics', *new)
+    if rotor is not None and {*written, *known} & {'damping', 'friction'}:
+        written['armature'] = _exact(max(rotor, 0.0))
+    if written:
+        _put(joint, ET.Element('dynamics', known | written))
 
 
 def _exact(value: float) -> str:

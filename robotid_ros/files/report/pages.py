@@ -9,7 +9,6 @@ from ..results import (
     BASE,
     CheckedParameters,
     count_within_sigma,
-    prediction_text,
     PRIOR,
     Results,
     STANDARD,
@@ -90,7 +89,6 @@ def _shown(results: Results, folder: object = 'FOLDER') -> dict[str, Any]:
         'phases': moves,
         'units': units,
         'lengths': lengths,
-        'prediction': prediction_text(results),
     }
 
 

@@ -241,11 +241,6 @@ def test_files_of_earlier_versions_have_sentences(tmp_path, results):
     assert first_screen(read_results(path)).level == first_screen(results).level
 
 
-def test_the_choice_shows_what_each_joint_leaves_beside_plain_friction(shown):
-    table = shown[shown.index('Parts that were not fitted, by joint') :]
-    assert re.findall(r'>(2\.00|3\.00)\s%<', table)[:2] == ['2.00', '3.00']
-
-
 def columns_of(renderer):
     """Return the columns of all joints that the page chooses from."""
     (every,) = renderer.data_source.tags
