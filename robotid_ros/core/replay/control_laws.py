@@ -20,6 +20,12 @@ GainRows = Sequence[Mapping[str, float]]  # recorded gains of each joint, by nam
 # Strategies of control_toolbox, and their prefix in the name of a recorded gain.
 STRATEGIES = ('legacy', 'none', 'back_calculation', 'conditional_integration')
 ANTIWINDUP = 'antiwindup_'
+# Names of a trajectory controller's gains.
+TRAJECTORY_GAINS = (
+    *('p', 'i', 'd', 'ff_velocity_scale', 'i_clamp', 'i_clamp_min', 'i_clamp_max', 'u_clamp_min'),
+    *('u_clamp_max', 'error_deadband', 'tracking_time_constant'),
+    *(ANTIWINDUP + strategy for strategy in STRATEGIES),
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -286,7 +292,7 @@ def control_law_of(
     if controller.rate <= 0.0:
         raise ControllerError('the update rate of the controller is unknown: record it')
     gains = [controller.gains[joint] for joint in joints]
-    return CONTROL_LAWS[controller.type](controller.rate, gains, drive_gain)
+    return CONTROL_LAWS[controller.type].make(controller.rate, gains, drive_gain)
 
 
 def _gain(rows: GainRows, name: str, default: float = 0.0) -> Array:
@@ -337,7 +343,19 @@ def _trajectory_controller(rate: float, rows: GainRows, drive_gain: Array) -> Co
     )
 
 
-CONTROL_LAWS: dict[str, Callable[[float, GainRows, Array], ControlLaw]] = {
-    'joint_trajectory_controller/JointTrajectoryController': _trajectory_controller,
-    'cascade': lambda rate, rows, gain: _law(CascadeControl, rate, rows, gain=gain),
+class LawOfType(NamedTuple):
+    """What makes a control law of rate, rows of gains and drive gains; names of the gains."""
+
+    make: Callable[[float, GainRows, Array], ControlLaw]
+    gains: tuple[str, ...]
+
+
+CONTROL_LAWS = {
+    'joint_trajectory_controller/JointTrajectoryController': LawOfType(
+        _trajectory_controller, TRAJECTORY_GAINS
+    ),
+    'cascade': LawOfType(
+        lambda rate, rows, gain: _law(CascadeControl, rate, rows, gain=gain),
+        tuple(f.name for f in dataclasses.fields(CascadeControl)[1:] if f.name != 'gain'),
+    ),
 }

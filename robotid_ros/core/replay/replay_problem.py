@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...exceptions import ControllerError, DivergenceError, RecordingError
+from ...exceptions import ControllerError, DivergenceError, RecordingError, UnknownNameError
 from ..arrays import Array, column_sizes, Indices, interpolated, Mask
 from ..excitation.trajectory import Motion, Waypoints
 from ..identification_settings import ReplaySettings
@@ -25,7 +25,7 @@ from ..regression.estimators import fit
 from ..regression.observation_system import decimate, GaussianPrior, observe, Rows
 from ..signals.filters import power_edge
 from ..signals.recording import Controller, Recording, Samples
-from .control_laws import control_law_of, ControlLaw, RecordedTorque
+from .control_laws import control_law_of, CONTROL_LAWS, ControlLaw, RecordedTorque
 from .simulation import direct_model, mass_matrices, simulate, Simulation, smallest_eigenvalue
 
 # Share of the power of the reference's velocity below its bandwidth.
@@ -422,7 +422,8 @@ def make_replay_problem(
 
     A control law of the settings replaces the recorded one; samples are the measured motion, for
     comparison, for the start 'idim', and for methods that fit positions. ControllerError,
-    UnknownNameError: the control law is not known; RecordingError: there is no reference.
+    UnknownNameError: the control law, or a gain of the settings, is not known; RecordingError:
+    there is no reference.
     """
     if method == 'oe':
         return make_open_loop_problem(samples, robot, base, settings)
@@ -442,6 +443,8 @@ def make_replay_problem(
         command_interfaces=('effort',) if settings.law else controller.command_interfaces,
     )
     law = control_law_of(controller, robot.joints, robot.drive_gain)
+    names = (name for gains in settings.gains.values() for name in gains)  # recorded ones: any
+    UnknownNameError.check('gain of the control law', names, CONTROL_LAWS[controller.type].gains)
     start, desired = reference_on_grid(recording, law.rate)
     effort, delay = robot.efforts_to_torques(recording.effort), find_effort_delay(recording)
     torque = torque_on_grid(recording, effort, start, len(desired.q), law.rate, delay)

@@ -16,14 +16,19 @@ from robotid_ros.core.model.robot_builder import build_robot
 from robotid_ros.core.model.settings import CoupledMotorSettings, RobotSettings
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.regression.observation_system import Rows
-from robotid_ros.core.replay.control_laws import JointTrajectoryEffort
+from robotid_ros.core.replay.control_laws import ControlLaw, JointTrajectoryEffort
 from robotid_ros.core.replay.didim import anderson_mixing, didim, MAX_MIXING_WEIGHT
 from robotid_ros.core.replay.replay_problem import make_replay_problem, ReplayProblem, Torque
 from robotid_ros.core.replay.simulated_observation import with_all_rows
 from robotid_ros.core.replay.simulation import direct_model, simulate
 from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Controller, Recording, Reference, SignalSettings
-from robotid_ros.exceptions import ControllerError, DivergenceError, RecordingError
+from robotid_ros.exceptions import (
+    ControllerError,
+    DivergenceError,
+    RecordingError,
+    UnknownNameError,
+)
 
 from .arms import parameters, planar_urdf
 
@@ -198,6 +203,28 @@ def test_unknown_law_is_refused_with_the_remedy():
         make_replay_problem(dataclasses.replace(recording, controller=None), *given)
     with pytest.raises(RecordingError, match='does not hold the reference'):
         make_replay_problem(dataclasses.replace(recording, reference=None), *given)
+
+
+def test_a_gain_that_the_law_does_not_have_is_refused_where_it_is_configured():
+    replay, _ = case_of(duration=1.0)
+    recording = recording_of(replay, replay.law)
+    samples = prepare(recording, replay.robot, SignalSettings())
+
+    def law_of(law: str, gains: dict[str, float], recorded: dict[str, float]) -> ControlLaw:
+        by_joint = dict.fromkeys(replay.robot.joints, gains) if gains else {}
+        given = dataclasses.replace(TIGHT, law=law, rate=RATE, gains=by_joint)
+        held = {joint: {'p': 3.0, **recorded} for joint in replay.robot.joints}
+        controller = dataclasses.replace(recording.controller, gains=held)
+        again = dataclasses.replace(recording, controller=controller)
+        return make_replay_problem(again, replay.robot, replay.base, given, samples).law
+
+    with pytest.raises(UnknownNameError, match="gain of the control law 'Kp': did you mean 'kp'"):
+        law_of('cascade', {'Kp': 20.0, 'kv': 5.0}, {})
+    with pytest.raises(UnknownNameError, match="gain of the control law 'kv': use one of p, i, d"):
+        law_of('', {'p': 20.0, 'kv': 5.0}, {})
+    np.testing.assert_array_equal(law_of('cascade', {'kp': 20.0, 'kv': 5.0}, {}).kv, 5.0)
+    # A recorded controller has others, which no law needs.
+    np.testing.assert_array_equal(law_of('', {}, {'angle_wraparound': 1.0}).p, 3.0)
 
 
 def test_identify_by_didim():
