@@ -139,12 +139,14 @@ def _set(args: argparse.Namespace, path: Path) -> str:
     if args.set and args.set != RELAY:
         find_driver(args.set, frame, body, args.service)  # needs no ROS to say what to type
     expect_ros('setting a payload')
+    from ..files.configuration import load
     from ..nodes.common.runtime import lone_node
     from ..nodes.identification.payload_setting import restore_payload, set_payload
 
+    joints = args.joints or (load(args.config).robot.joints if args.config else ())
     args.progress.step('setting it')
     with lone_node('robotid_payload', f'/{args.namespace.strip("/")}', None) as node:
         if args.restore:
-            return restore_payload(node, str(path), TIMEOUT)
+            return restore_payload(node, str(path), TIMEOUT, joints)
         before = path.with_name(f'{path.stem}_before.yaml')
-        return set_payload(node, args.set, frame, body, before, TIMEOUT, args.service)
+        return set_payload(node, args.set, frame, body, before, TIMEOUT, args.service, joints)

@@ -44,32 +44,37 @@ def read_positions(
     return positions
 
 
-def check_at_rest(states: BatchedSubscription, timeout: float) -> None:
+def check_at_rest(states: BatchedSubscription, timeout: float, joints: Sequence[str] = ()) -> None:
     """
     Watch joint states, or those of a controller and its reference, in a worker thread; close them.
 
-    ControllerError: a joint moves, or nobody says whether one does.
+    ControllerError: a joint moves, or nobody says whether one of `joints` does, without these one
+    that is heard. A gripper's may be published as it moves alone.
     """
     # Stamps [s] and positions by joint and travel; a state that is repeated says nothing new.
     seen = defaultdict[tuple[str, float], list[tuple[float, float]]](list)
     spans: dict[tuple[str, float], Array] = {}
+
+    def unknown() -> list[str]:
+        """Return joints that have to rest, and were not watched for long enough."""
+        heard = dict.fromkeys(joint for joint, _ in spans)
+        short = {joint for (joint, _), (watched, _) in spans.items() if watched < OBSERVED_TIME}
+        asked = joints or heard or ('any joint',)
+        return [joint for joint in asked if joint in short or joint not in heard]
+
     end = time.monotonic() + timeout
     with closing(states):
-        while time.monotonic() < end:
+        while unknown() and time.monotonic() < end:
             time.sleep(POLL_PERIOD)
             for message in states.take_messages():
                 stamp = to_nanoseconds(message.header.stamp) * 1e-9
                 for joint, position, travel in _positions(message):
                     seen[joint, travel].append((stamp, position))
             spans = {key: np.ptp(rows, axis=0) for key, rows in seen.items()}
-            if spans and min(watched for watched, _ in spans.values()) >= OBSERVED_TIME:
-                break
-    unknown = [joint for (joint, _), (watched, _) in spans.items() if watched < OBSERVED_TIME]
-    if unknown or not spans:
-        names = ', '.join(dict.fromkeys(unknown)) or 'any joint'
+    if names := ', '.join(unknown()):
         raise ControllerError(
             f"'{states.topic}' does not say whether the robot rests ({names}): start what "
-            'publishes it'
+            'publishes it, or name the joints of the arm alone (robot.joints, --joints)'
         )
     if moving := [joint for (joint, most), (_, moved) in spans.items() if not moved <= most]:
         names = ', '.join(dict.fromkeys(moving))

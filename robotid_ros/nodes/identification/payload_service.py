@@ -132,8 +132,8 @@ class PayloadService:
             raise ConfigurationError('set identification.payload.maker to that of the robot')
         frame, body, _ = read_body(file)
         before = file.with_name(f'{file.stem}_before.yaml')
-        timeout = self._node.configuration.excitation.timeout
-        place = settings.maker, frame, body, before, timeout, settings.service
-        text = set_payload(self._node, *place)
+        configuration = self._node.configuration
+        place = settings.maker, frame, body, before, configuration.excitation.timeout
+        text = set_payload(self._node, *place, settings.service, configuration.robot.joints)
         self._node.get_logger().info(text)
         return text

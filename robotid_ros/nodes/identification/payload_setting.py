@@ -1,6 +1,6 @@
 """The payload of a driver and of the relay: both are set, or none; what was set before is kept."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -30,17 +30,25 @@ REPEAT = 5.0
 
 
 def set_payload(
-    node: Node, maker: str, frame: str, body: Array, file: Path, timeout: float, service: str = ''
+    node: Node,
+    maker: str,
+    frame: str,
+    body: Array,
+    file: Path,
+    timeout: float,
+    service: str = '',
+    joints: Sequence[str] = (),
 ) -> str:
     """
     Set a body at the driver of a maker and at the relay, where one runs; return a sentence.
 
     It waits while the node's executor spins, so call from a worker thread. The maker is one of
     `MAKERS`, or `RELAY`, which has no driver; the body is `CENTRAL` (10,) in a frame, NaN where it
-    is unknown. The file, under a new name where one is there, gets what was set before.
+    is unknown. The file, under a new name where one is there, gets what was set before. The
+    `joints` have to rest, as in `check_at_rest`.
     RobotIdError: nothing is set, unless a driver has not answered; says why, and what to do.
     """
-    places = _Places(node, maker, service, frame, body, timeout)
+    places = _Places(node, maker, service, frame, body, timeout, joints)
     before, relay = places.body(), places.parameters()
     file = next(name for name in new_names(file) if not name.exists())
     write_body(file, frame, before, {'maker': maker, 'service': service, 'relay': relay})
@@ -52,7 +60,7 @@ def set_payload(
     return f'{text}: {body[0]:.4g} kg at ({centre}) m in {frame}; what was set before {stored}'
 
 
-def restore_payload(node: Node, file: str, timeout: float) -> str:
+def restore_payload(node: Node, file: str, timeout: float, joints: Sequence[str] = ()) -> str:
     """Set again what was set before, by a file of `set_payload`; RobotIdError: nothing is set."""
     frame, body, content = read_body(file)
     maker, relay = content.get('maker'), content.get('relay')
@@ -63,7 +71,8 @@ def restore_payload(node: Node, file: str, timeout: float) -> str:
             f'the earlier payload is unknown, as the driver of {maker} does not publish it: '
             'set a payload with --set'
         )
-    places = _Places(node, str(maker), str(content.get('service', '')), frame, body, timeout)
+    given = str(maker), str(content.get('service', '')), frame, body
+    places = _Places(node, *given, timeout, joints)
     return f'{places.set(body, relay, places.parameters())}: as it was before'
 
 
@@ -71,7 +80,14 @@ class _Places:
     """The service of a driver and the parameters of the relay, of a robot at rest."""
 
     def __init__(
-        self, node: Node, maker: str, service: str, frame: str, body: Array, timeout: float
+        self,
+        node: Node,
+        maker: str,
+        service: str,
+        frame: str,
+        body: Array,
+        timeout: float,
+        joints: Sequence[str],
     ):
         self._node, self._maker, self._timeout = node, maker, timeout
         self._driver: Driver | None = None
@@ -89,7 +105,7 @@ class _Places:
             timeout,
             what=f"there is no service '{lacking}': start its node, or name the service",
         )
-        check_at_rest(BatchedSubscription(node, JointState, 'joint_states'), timeout)
+        check_at_rest(BatchedSubscription(node, JointState, 'joint_states'), timeout, joints)
 
     def body(self) -> Array | None:
         """Return what the driver says is set, None where it does not."""

@@ -164,22 +164,48 @@ def test_a_state_that_is_repeated_is_no_evidence_of_rest(nodes):
     assert controller._count > 2
 
 
+class Fingers:
+    """Joint states of two joints: one is published at 100 Hz, the other once."""
+
+    def __init__(self, node: rclpy.node.Node, client: rclpy.node.Node, often: str, once: str):
+        self.stream = BatchedSubscription(node, JointState, 'joint_states')
+        self._publisher = client.create_publisher(JointState, 'joint_states', 100)
+        self._client, self._often, self.place = client, often, 0.0
+        wait_until(self._publisher.get_subscription_count, 'they are connected')
+        self._publisher.publish(JointState(name=[once], position=[0.0]))
+        self._timer = client.create_timer(0.01, self._publish)
+
+    def _publish(self) -> None:
+        state = JointState(name=[self._often], position=[self.place])
+        state.header.stamp = self._client.get_clock().now().to_msg()
+        self._publisher.publish(state)
+
+
 def test_a_gripper_does_not_say_that_the_arm_rests(nodes):
-    node, client = nodes
-    publisher = client.create_publisher(JointState, 'joint_states', 100)
-    stream = BatchedSubscription(node, JointState, 'joint_states')
-    wait_until(publisher.get_subscription_count, 'they are connected')
-    publisher.publish(JointState(name=['arm'], position=[0.0]))
-    clock = client.get_clock()
-
-    def publish() -> None:
-        state = JointState(name=['finger'], position=[0.0])
-        state.header.stamp = clock.now().to_msg()
-        publisher.publish(state)
-
-    client.create_timer(0.01, publish)
+    fingers = Fingers(*nodes, often='finger', once='arm')
     with pytest.raises(ControllerError, match=r'whether the robot rests \(arm\)'):
-        check_at_rest(stream, 2.0)
+        check_at_rest(fingers.stream, 2.0)
+
+
+@pytest.mark.parametrize(('joints', 'unknown'), [((), 'finger'), (('arm', 'wrist'), 'wrist')])
+def test_rest_is_asked_of_every_joint_that_is_named_or_heard(nodes, joints, unknown):
+    fingers = Fingers(*nodes, often='arm', once='finger')
+    with pytest.raises(ControllerError, match=rf'whether the robot rests \({unknown}\)'):
+        check_at_rest(fingers.stream, 2.0, joints)
+
+
+def test_a_gripper_that_is_published_as_it_moves_does_not_keep_the_arm_from_resting(nodes):
+    fingers = Fingers(*nodes, often='arm', once='finger')
+    check_at_rest(fingers.stream, PATIENCE, ('arm',))
+
+
+def test_a_joint_that_is_not_asked_for_must_not_move_either(nodes):
+    node, client = nodes
+    arm = Fingers(node, client, often='arm', once='finger')
+    wheel = Fingers(node, client, often='wheel', once='wheel')
+    client.create_timer(0.01, lambda: setattr(wheel, 'place', wheel.place + 0.01))
+    with pytest.raises(ControllerError, match=r'the robot moves \(wheel\)'):
+        check_at_rest(arm.stream, PATIENCE, ('arm',))
 
 
 def test_gains_are_left_alone_during_a_session(nodes, tmp_path):
