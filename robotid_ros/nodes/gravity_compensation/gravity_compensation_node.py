@@ -32,18 +32,11 @@ from ...core.verdict import FAIR, GOOD
 from ...core.verification.feed_forward import check_feed_forward
 from ...core.verification.hand_guiding import HandGuiding
 from ...exceptions import ControllerError, RobotIdError, RobotStateError
-from ..common import controller as jtc, runtime
+from ..common import controller as jtc, messages, runtime
 from ..common.batched_subscription import BatchedSubscription
 from ..common.controller import EFFORT_CONTROLLER_TYPES, FORWARDED, MANAGER, SWITCH, switch_request
 from ..common.guardian import Guardian
 from ..common.joint_states import MAX_REFERENCE_TRAVEL, MAX_TRAVEL
-from ..common.messages import (
-    is_complete,
-    is_well_formed,
-    one_line,
-    stack_joint_states,
-    to_nanoseconds,
-)
 from ..common.model_node import ModelNode
 from ..common.processes import prefer_threads
 from ..common.runtime import serve
@@ -214,7 +207,7 @@ class GravityCompensation(ModelNode):
                     prefer_threads(False)
         except RobotIdError as error:
             causes = (error.__context__, error)  # what stopped it comes first
-            told = '; '.join(one_line(e) for e in causes if isinstance(e, RobotIdError))
+            told = '; '.join(messages.one_line(e) for e in causes if isinstance(e, RobotIdError))
             self.get_logger().error(told)
             self.publish_state('failed', told)
         else:
@@ -279,7 +272,8 @@ class GravityCompensation(ModelNode):
             goal = client.send(uuid.uuid4(), points, still[0], still[0], 0.0)
             wait_until(goal.accepted, self._timeout, what=f"no answer from '{client.action}'")
         except RobotIdError as error:
-            self.get_logger().warning(f'the arm is held without its weight: {one_line(error)}')
+            why = messages.one_line(error)
+            self.get_logger().warning(f'the arm is held without its weight: {why}')
 
     def _watch_at_rest(self, guardian: Guardian) -> tuple[HandGuiding, Array, Figures] | None:
         """Return the law, torques (n,) that hold the arm at rest, figures; None: stopped."""
@@ -320,11 +314,11 @@ class GravityCompensation(ModelNode):
         watchdog = Watchdog(watched, settings, time.monotonic(), effort_reported=False)
         while not (self._ending.is_set() or self._stop.is_set()):
             guardian.check()
-            states, malformed = self._states.take_newest(is_well_formed)
+            states, malformed = self._states.take_newest(messages.is_well_formed)
             # What comes again, as from a driver that has lost its hardware, says nothing new.
-            found = [m for m in states if to_nanoseconds(m.header.stamp) > stamp]
-            found = [m for m in found if is_complete(m, robot.joints)][-1:]
-            rows = stack_joint_states(found, robot.joints)
+            found = [m for m in states if messages.to_nanoseconds(m.header.stamp) > stamp]
+            found = [m for m in found if messages.is_complete(m, robot.joints)][-1:]
+            rows = messages.stack_joint_states(found, robot.joints)
             watchdog.check_joint_states(rows, time.monotonic(), malformed)
             if not found:
                 time.sleep(LOOK_PERIOD)

@@ -7,12 +7,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 
 from ...core.verification.gains import GainProposal
 from ...exceptions import ControllerError, FEW
-from ...files.verification import (
-    gain_parameters,
-    proposal_sentence,
-    read_verification,
-    VERIFICATION,
-)
+from ...files import verification as record
 from ..common.controller import ControllerClient, subscribe_states
 from ..common.joint_states import check_at_rest
 from ..common.messages import MOVING, values_of
@@ -28,7 +23,7 @@ NO_GAINS = 'the recording holds none of a controller that commands efforts'
 
 def check_trial(folder: Path, created: str) -> None:
     """Raise a ControllerError where a trial of the gains of results found them not better."""
-    found = read_verification(folder / VERIFICATION)
+    found = record.read_verification(folder / record.VERIFICATION)
     if found is None or found.results != created or found.gains is None or found.gains.kept:
         return
     rows = found.gains.tracking[:FEW]
@@ -63,20 +58,20 @@ class GainUpdate:
             raise ControllerError(f'no gains are proposed: {proposal or NO_GAINS}')
         if not self._node.get_parameter(ANYWAY).value:
             if not proposal.better:
-                raise ControllerError(proposal_sentence(proposal))
+                raise ControllerError(record.proposal_sentence(proposal))
             check_trial(folder, created)
         description, name = self._controller.describe(), self._controller.name
         description.check_gains_are_torques()
         check_at_rest(subscribe_states(self._node, name), self._controller.timeout)
         self._check_no_session()  # begun meanwhile
-        old = gain_parameters(proposal.old)
+        old = record.gain_parameters(proposal.old)
         if changed := [name for name in old if description.values.get(name, 0.0) != old[name]]:
             raise ControllerError(
                 f'{changed[0]} changed after the recording, for which gains are proposed: run a '
                 'session with the present parameters'
             )
         try:
-            self._controller.set(gain_parameters(proposal.new))
+            self._controller.set(record.gain_parameters(proposal.new))
         except ControllerError as error:
             self._controller.set(old)
             raise ControllerError(f'{error}; the old gains are set again') from error
