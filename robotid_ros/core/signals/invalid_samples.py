@@ -32,11 +32,12 @@ LEVEL_SAMPLES = 10_000  # samples that show the levels of an effort
 # simulated robots 3.1 %, without dry friction 1.6 % (a SCARA).
 ALIKE = 0.01
 MAX_DELAY = 0.03  # a drive's filter makes a velocity later than its position by no more [s]
-SPAN = 125  # of differences compared with integrals [samples]: more leave less noise
+SPANS = (1, 5, 25, 125)  # of differences compared with integrals [samples]: more leave less noise
 MANY, PARTS = 30_000, 30  # rows of a long log that are compared, from so many parts of it
 MIN_ROWS = 50  # fewer look like anything
 MIN_TRAVEL = 1e-3  # a joint that travels less is at rest [rad or m]
-# A step that is so many times this quantile of all is a jump.
+# A step of a signal that is so many times this quantile of all is a jump: what has one at the same
+# time looks alike.
 JUMP, USUAL = 20.0, 0.99
 STILL = 1e-6  # share of a signal below which its changes are rounding
 ORDERS = ('the positions', 'the derivatives of the positions', 'the accelerations')
@@ -109,7 +110,7 @@ def _jumps(recording: Recording, kept: Mask, max_gap: float) -> list[Finding]:
     pause = np.diff(time)
     step = np.abs(np.diff(position, axis=0))
     step[pause > max_gap] = 0.0
-    if len(step) < MIN_ROWS:
+    if len(step) < MIN_ROWS or all(_is_usual(x.max(), x, JUMP, 1.0 - USUAL) for x in step.T):
         return []
     # Of a joint that starts to move, the steps beside a large one are large, too.
     beside = np.pad(step, ((1, 1), (0, 0)))
@@ -136,14 +137,15 @@ def find_spikes(values: Array) -> Mask:
     return found
 
 
-def _is_usual(largest: float, size: Array) -> bool:
+def _is_usual(
+    largest: float, size: Array, factor: float = SPIKE_FACTOR, share: float = 2.0 * MAX_SPIKES
+) -> bool:
     """
-    Tell that as many steps as are to be usual are not far smaller than the largest of some.
+    Tell that this share of steps is at most so many times smaller than the largest of some.
 
     Most columns then need no percentile, which takes far longer.
     """
-    enough = 2.0 * MAX_SPIKES * size.size + 2.0
-    return bool(np.count_nonzero(size >= largest / SPIKE_FACTOR) >= enough)
+    return bool(np.count_nonzero(size >= largest / factor) >= share * size.size + 2.0)
 
 
 def _alone(values: Array) -> Mask:
@@ -174,11 +176,10 @@ def find_repeated(time: Array, position: Array, effort: Array, max_gap: float) -
     runs count only where the position then jumps.
     """
     stale = np.zeros(time.size, dtype=bool)
-    moved = np.abs(np.diff(position, axis=0))
-    same = (moved == 0.0).all(axis=1) & (np.diff(effort, axis=0) == 0.0).all(axis=1)
+    same = np.logical_and.reduce([x[1:] == x[:-1] for x in (*position.T, *effort.T)])
     if not same.any() or same.all():
         return stale
-    stale[1:] = same
+    stale[1:], moved = same, np.abs(np.diff(position, axis=0))
     edges = np.flatnonzero(np.diff(np.concatenate([[False], stale, [False]])))
     usual = np.array([np.median(m[m > 0.0]) if (m > 0.0).any() else np.inf for m in moved.T])
     for start, stop in edges.reshape(-1, 2).tolist():
@@ -196,7 +197,7 @@ def find_copies(rows: Array, others: Array | None = None) -> Mask:
     rows of coarse sensors repeat, and a robot at rest does.
     """
     keys = _digest(rows)
-    if others is None and len(np.unique(keys)) == len(keys):  # sorts without places are quick
+    if others is None and np.diff(np.sort(keys)).all():  # sorts without places are quick
         return np.zeros(len(keys), dtype=bool)
     known = keys if others is None else _digest(others)
     values, first = np.unique(known, return_index=True)
@@ -216,7 +217,7 @@ def find_copies(rows: Array, others: Array | None = None) -> Mask:
 
 def _digest(rows: Array) -> Array:
     """Return a number of each row (N, m) that only equal rows share, but for chance."""
-    weights = np.random.default_rng(0).normal(size=rows.shape[1:])
+    weights = np.cos(np.arange(1.0, rows.shape[1] + 1.0) ** 2)  # in no simple ratio
     digest = np.zeros(len(rows))
     for weight, column in zip(weights, rows.T, strict=True):  # the same of each row, to the bit
         digest += weight * column
@@ -226,7 +227,7 @@ def _digest(rows: Array) -> Array:
 def unwrap_angles(position: Array, joints: Sequence[str]) -> tuple[Array, list[Finding]]:
     """Take jumps of 2π out of angles (N, n); other jumps are no turns."""
     step = np.diff(position, axis=0)
-    if np.abs(step).max(initial=0.0) <= 2.0 * np.pi - WRAP_TOLERANCE:
+    if max(step.max(initial=0.0), -step.min(initial=0.0)) <= 2.0 * np.pi - WRAP_TOLERANCE:
         return position, []
     turns = np.where(np.abs(np.abs(step) - 2.0 * np.pi) < WRAP_TOLERANCE, np.sign(step), 0.0)
     jumps = np.abs(turns).sum(axis=0) > 0.0
@@ -314,13 +315,14 @@ def refuse_derived_efforts(
     one of them is a copy. That one alone is a multiple proves nothing: a light joint may have
     hardly more than viscous friction. Rows (N, n) are evenly spread, of a rate [Hz], 0: unknown.
     """
-    signals = [(what, position, order) for order, what in enumerate(ORDERS)]
-    signals += [] if velocity is None else [('the velocities', velocity, 0)]
+    if len(position) < MIN_ROWS:
+        return
+    signals: list[tuple[tuple[str, ...], Array]] = [(ORDERS, position)]
+    signals += [] if velocity is None else [(('the velocities',), velocity)]
     said = np.full(len(joints), '', dtype=object)
-    for what, values, order in signals:
-        rows = np.isfinite(values).all(axis=1) & np.isfinite(effort).all(axis=1)
-        if rows.sum() >= MIN_ROWS:
-            left = unlikeness(values[rows], effort[rows], order, MAX_DELAY * rate)
+    for kinds, values in signals:
+        orders = unlikeness(values, effort, len(kinds), MAX_DELAY * rate)
+        for what, left in zip(kinds, orders, strict=True):
             said[(left < ALIKE).any(axis=0) & (said == '')] = what
     with np.errstate(all='ignore'), warnings.catch_warnings():
         warnings.simplefilter('ignore', RuntimeWarning)  # joints without a number
@@ -340,32 +342,66 @@ def refuse_derived_efforts(
         )
 
 
-def unlikeness(signals: Array, others: Array, order: int, delay: float) -> Array:
+def unlikeness(signals: Array, others: Array, orders: int = 1, delay: float = 0.0) -> Array:
     """
-    Return how much of others (N, k) is no derivative of signals (N, m) times a constant, (m, k).
+    Return how much of others (N, k) is no derivative of signals (N, m) times a constant.
 
     Differences of the one are compared with integrals of the other, which noise matters least in;
-    1 where one of them does not change. Of order 0 they are the signals themselves with an offset;
-    derivatives are at most a delay [rows] behind the signals.
+    1 where one of them does not change. Of order 0 they are the signals themselves with an offset,
+    of 1 and 2 their derivatives, which are at most a delay [rows] behind the signals. Returns
+    (orders, m, k).
     """
-    span = min(SPAN, len(signals) // 10)
-    for _ in range(order):
-        areas = np.cumsum(0.5 * (others[1:] + others[:-1]), axis=0)
-        others = np.concatenate([np.zeros_like(others[:1]), areas])
-    for _ in range(order):
-        signals, others = signals[span:] - signals[:-span], others[span:] - others[:-span]
-    # Relative residuals of y = c (x − T d) + offset, |T| ≤ delay.
-    x, d, y = (v - v.mean(axis=0) for v in (signals, np.gradient(signals, axis=0), others))
-    xx, xd, dd = (np.sum(each, axis=0)[:, None] for each in (x * x, x * d, d * d))
-    xy, dy, yy = x.T @ y, d.T @ y, np.sum(y * y, axis=0)
-    with np.errstate(all='ignore'):
-        late = -np.nan_to_num((xx * dy - xd * xy) / (dd * xy - xd * dy))
-        late = np.clip(late, -delay, delay) if order else 0.0
-        alike = (xy - late * dy) ** 2 / ((xx - 2.0 * late * xd + late**2 * dd) * yy)
-    left = np.sqrt(np.clip(1.0 - np.nan_to_num(alike), 0.0, 1.0))
-    still = [np.ptp(v, axis=0) <= STILL * np.abs(v).max(axis=0) for v in (signals, others)]
-    left[still[0][:, None] | still[1]] = 1.0
-    return np.asarray(left)
+    rows = np.isfinite(signals).all(axis=1) & np.isfinite(others).all(axis=1)
+    # Parts (m, P, L) of a long log, or one: sums over what lies side by side are quick.
+    length = MANY // PARTS if (count := int(rows.sum())) > MANY else count
+    starts = np.linspace(0, count - length, PARTS if count > MANY else 1).astype(int)
+    index = np.flatnonzero(rows)[starts[:, None] + np.arange(length)]
+    a, b = (np.take(values.T, index, axis=1) for values in (signals, others))
+    least = np.ones((orders, len(a), len(b)))
+    if count < MIN_ROWS:
+        return least
+    steps = np.abs(np.diff(a, prepend=a[..., :1]))
+    if all(_is_usual(x.max(), x, JUMP, 1.0 - USUAL) for x in steps):
+        jumps = np.zeros(steps.shape[1:], dtype=int)
+    else:
+        usual = np.quantile(steps, USUAL, axis=(1, 2), keepdims=True)
+        jumps = ((steps > JUMP * usual) & (usual > 0.0)).any(axis=0).cumsum(axis=1)
+    for order in range(orders):
+        if order:
+            b = np.cumsum(0.5 * (b[..., 1:] + b[..., :-1]), axis=2)
+            b = np.concatenate([np.zeros_like(b[..., :1]), b], axis=2)
+        for span in SPANS if order else (0,):
+            if order * span > length // 5:
+                break
+            x, y, width = a, b, order * span
+            for _ in range(order):
+                x, y = x[..., span:] - x[..., :-span], y[..., span:] - y[..., :-span]
+            clear = jumps[:, width:] == jumps[:, : length - width]
+            if clear.sum() < MIN_ROWS:
+                continue
+            d = np.gradient(x, axis=2) if order and delay else np.zeros_like(x)
+            whole = clear.all()
+            x, y, d = (v.reshape(len(v), -1) if whole else v[:, clear] for v in (x, y, d))
+            # Relative residuals (m, k) of y = c (x − T d) + offset, |T| ≤ delay, rows (·, N).
+            means = [v.mean(axis=1, keepdims=True) for v in (x, y, d)]
+            x, y, d = (v - mean for v, mean in zip((x, y, d), means, strict=True))
+            # einsum multiplies and adds without an array between.
+            xx, xd, dd, yy = (
+                np.einsum('ij,ij->i', u, v)[:, None] for u, v in ((x, x), (x, d), (d, d), (y, y))
+            )
+            xy, dy = x @ y.T, d @ y.T
+            with np.errstate(all='ignore'):
+                late = -np.nan_to_num((xx * dy - xd * xy) / (dd * xy - xd * dy))
+                late = np.clip(late, -delay, delay)
+                alike = (xy - late * dy) ** 2 / ((xx - 2.0 * late * xd + late**2 * dd) * yy.T)
+            left = np.sqrt(np.clip(1.0 - np.nan_to_num(alike), 0.0, 1.0))
+            still_x, still_y = (
+                squares <= STILL**2 * (squares + x.shape[1] * mean**2)
+                for squares, mean in ((xx, means[0]), (yy, means[1]))
+            )
+            left[still_x | still_y.T] = 1.0
+            least[order] = np.fmin(least[order], left)
+    return least
 
 
 # A velocity that is a multiple of the position's derivative: correlation, share of the slopes that

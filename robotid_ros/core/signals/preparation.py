@@ -1,14 +1,15 @@
 """From a recording as published to samples: repaired, even, filtered, with the rows to use."""
 
+from __future__ import annotations
+
 import dataclasses
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
 import numpy as np
 
 from ...exceptions import RecordingError, StandstillError
 from ..arrays import all_within, Array, Mask
 from ..findings import Finding, finding
-from ..model.robot import ElasticRobot, Robot
 from .filters import lowpass, motion_bandwidth
 from .invalid_samples import (
     clipped_samples,
@@ -22,6 +23,9 @@ from .invalid_samples import (
 )
 from .recording import Recording, Samples, SignalSettings
 from .stamp_correction import sampling_times, SamplingTimes, spread_equal_stamps
+
+if TYPE_CHECKING:
+    from ..model.robot import Robot
 
 MIN_PERIODS = 1.99  # two periods, less the step after the last sample
 TRANSIENT_PERIODS = 1  # periods at the start that may hold the controller's transient
@@ -231,7 +235,7 @@ class UniformRecording:
 
 def resample(recording: Recording, robot: Robot, settings: SignalSettings) -> UniformRecording:
     """Put a recording on a uniform time grid, averaged over periods where that is set."""
-    if isinstance(robot, ElasticRobot):
+    if robot.elastic_joints.size:
         recording = dataclasses.replace(recording, effort=robot.motor_efforts(recording.effort))
     known = settings.max_gap, settings.stamps, settings.rate
     if known not in recording.resampled:
@@ -284,9 +288,7 @@ def _check_efforts(recording: Recording, robot: Robot) -> None:
             f'{where} has no effort that changes: give the joint_state_broadcaster the effort '
             'interfaces, or name other columns of a table with --columns'
         )
-    if isinstance(robot, ElasticRobot):
-        dead &= ~robot.unactuated
-    for j in np.flatnonzero(dead & ~still):
+    for j in np.flatnonzero(dead & ~still & ~robot.unactuated):
         raise RecordingError(
             f'the effort of {robot.joints[j]} never changes while it moves, its channel is '
             'dead: repair it and record again, or record with this joint at rest and name it '

@@ -92,7 +92,8 @@ def spread_equal_stamps(
     where most samples share a few stamps.
     """
     same = np.diff(time) == 0.0
-    rounded = same & (np.diff(values, axis=0) != 0.0).any(axis=1)
+    rounded = same.copy()
+    rounded[same] = (values[1:][same] != values[:-1][same]).any(axis=1)
     if rounded.mean() <= MAX_ODD_SHARE:
         return time, []
     first = np.flatnonzero(np.concatenate([[True], ~same]))

@@ -54,7 +54,7 @@ _SLICE = re.compile(r'(?P<field>[^\[]*)\[(?P<start>\d*):(?P<stop>\d*)\]$')
 def topics_of(bag: Bag, kind: str) -> list[str]:
     """Topics of a type that is known, with messages; the fullest first."""
     counts = {topic: count for topic, count in bag.topics(kind).items() if count}
-    known = counts and kind in bag.typestore(kind).fielddefs
+    known = counts and kind in bag.fields(kind)
     return sorted(counts, key=lambda t: -counts[t]) if known else []
 
 

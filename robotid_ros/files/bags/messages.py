@@ -1,7 +1,7 @@
 """Message definitions: from the recording itself, from the installed packages, from rosbags."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 import functools
 import os
@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 from rosbags.interfaces import MessageDefinitionFormat
-from rosbags.typesys import get_types_from_msg, get_typestore, Stores
 
 from ...exceptions import RecordingError
+from ..formats.joint_table import FIELDS
 from .mcap_reader import Messages
 
 JOINT_STATES_TOPIC = '/joint_states'
@@ -28,30 +28,35 @@ MAX_DEFINITION, MAX_DEFINITIONS = 256 << 10, 1 << 20
 CONTROLLER_STATE = 'control_msgs/msg/JointTrajectoryControllerState'
 
 
-# Nearly all recordings need no others. Those of rosbags, all of ROS, take longer to import
+# Names and kinds of the fields of each message type, as rosbags describes them.
+Fields = Mapping[str, Sequence[tuple[str, Any]]]
+_BASE, _NAME, _ARRAY, _SEQUENCE = 1, 2, 3, 4
+_TEXT, _KEY_VALUE = (_BASE, ('string', 0)), 'diagnostic_msgs/msg/KeyValue'
+_TIME, _HEADER_TYPE = 'builtin_interfaces/msg/Time', 'std_msgs/msg/Header'
+# Those that nearly all recordings need. The types of rosbags, all of ROS, take longer to import
 # than most logs to read.
-_USUAL = {
-    'std_msgs/msg/Header': 'builtin_interfaces/Time stamp\nstring frame_id',
-    STRING: 'string data',
-    JOINT_STATE: 'std_msgs/Header header\nstring[] name\n'
-    'float64[] position\nfloat64[] velocity\nfloat64[] effort',
-    'diagnostic_msgs/msg/KeyValue': 'string key\nstring value',
-    STATUS: 'byte OK=0\nbyte WARN=1\nbyte ERROR=2\nbyte STALE=3\nbyte level\n'
-    'string name\nstring message\nstring hardware_id\nKeyValue[] values',
+USUAL_FIELDS: Fields = {
+    _TIME: [('sec', (_BASE, ('int32', 0))), ('nanosec', (_BASE, ('uint32', 0)))],
+    _HEADER_TYPE: [('stamp', (_NAME, _TIME)), ('frame_id', _TEXT)],
+    STRING: [('data', _TEXT)],
+    JOINT_STATE: [
+        ('header', (_NAME, _HEADER_TYPE)),
+        ('name', (_SEQUENCE, (_TEXT, 0))),
+        *((x, (_SEQUENCE, ((_BASE, ('float64', 0)), 0))) for x in FIELDS),
+    ],
+    _KEY_VALUE: [('key', _TEXT), ('value', _TEXT)],
+    STATUS: [
+        ('level', (_BASE, ('byte', 0))),
+        *((x, _TEXT) for x in ('name', 'message', 'hardware_id')),
+        ('values', (_SEQUENCE, ((_NAME, _KEY_VALUE), 0))),
+    ],
 }
-
-
-@functools.cache
-def usual_types() -> Any:
-    """Typestore of the types that nearly all recordings need."""
-    store = get_typestore(Stores.EMPTY)
-    for message_type, text in _USUAL.items():
-        store.register(get_types_from_msg(text, message_type))
-    return store
 
 
 def typestore_of(connections: Iterable[Any]) -> Any:
     """Typestore for a recording: rosbags' own types, and its own where they are not known."""
+    from rosbags.typesys import get_typestore, Stores
+
     store = get_typestore(Stores.ROS2_JAZZY)
     room = MAX_DEFINITIONS
     for connection in connections:
@@ -72,6 +77,8 @@ def definition(message_type: str) -> tuple[str, str]:
 
 def installed_types(message_type: str) -> Any:
     """Typestore with a type as it is installed and all it uses; RecordingError: unknown."""
+    from rosbags.typesys import get_typestore, Stores
+
     store = get_typestore(Stores.ROS2_JAZZY)
     _add_installed(store, message_type)
     if message_type not in store.fielddefs:
@@ -83,6 +90,8 @@ def installed_types(message_type: str) -> Any:
 
 
 def _register(store: Any, message_type: str, embedded: Any) -> None:
+    from rosbags.typesys import get_types_from_msg
+
     # The parser takes a time that grows with the square of the number of empty lines.
     text = re.sub(r'\n\s*\n', '\n', str(embedded.data or ''))
     try:
@@ -98,6 +107,8 @@ def _register(store: Any, message_type: str, embedded: Any) -> None:
 
 def _add_installed(store: Any, message_type: str) -> None:
     """Register a type from the `.msg` files of installed packages, with the types it uses."""
+    from rosbags.typesys import get_types_from_msg
+
     package, _, name = message_type.partition('/msg/')
     plain = re.fullmatch(r'\w+', package) and re.fullmatch(r'\w+', name)
     if message_type in store.fielddefs or not plain:
@@ -124,7 +135,6 @@ def _add_installed(store: Any, message_type: str) -> None:
 MAX_LAYOUTS = 1000
 DAMAGED, FURTHER = 'damaged', f'of more than {MAX_LAYOUTS} different layouts'
 _DTYPES = {'bool': 'u1', 'byte': 'u1', 'char': 'u1'}  # all others NumPy knows by name
-_BASE, _NAME, _ARRAY, _SEQUENCE = 1, 2, 3, 4
 _HEADER = 4  # encapsulation: alignment counts from its end
 
 
@@ -163,9 +173,9 @@ class Decoder:
     """Groups the messages of one topic by layout; those with a fault are left out, counted."""
 
     def __init__(
-        self, typestore: Any, message_type: str, fault_of: Callable[[Layout], str] = lambda _: ''
+        self, fields: Fields, message_type: str, fault_of: Callable[[Layout], str] = lambda _: ''
     ):
-        self.typestore, self.message_type, self._fault_of = typestore, message_type, fault_of
+        self.fields, self.message_type, self._fault_of = fields, message_type, fault_of
         self.layouts: list[Layout] = []
         self.left_out: Counter[str] = Counter()
         self._total = self._used = 0
@@ -188,7 +198,7 @@ class Decoder:
                     self.left_out[FURTHER] += len(rows)
                     break
                 if not known:
-                    known.append(self._layout_of(matrix[0].tobytes()))
+                    known.append(self.layout_of(matrix[0].tobytes()))
                     self.layouts += known
                 layout = known.pop(0)
                 same = layout.matches(matrix)
@@ -207,9 +217,10 @@ class Decoder:
                 'publisher with constant joint names and frame_id'
             )
 
-    def _layout_of(self, payload: bytes) -> Layout:
+    def layout_of(self, payload: bytes) -> Layout:
+        """Return where the fields of one message lie."""
         try:
-            walker = _Walker(self.typestore, payload)
+            walker = _Walker(self.fields, payload)
             walker.message(self.message_type, '')
         except (struct.error, IndexError, ValueError, KeyError, RecursionError):
             return Layout(payload, [slice(len(payload))], fault=DAMAGED)  # of this message alone
@@ -220,13 +231,13 @@ class Decoder:
 class _Walker:
     """Walks one message along its type's fields."""
 
-    def __init__(self, typestore: Any, payload: bytes):
-        self.fields, self.payload, self.position = typestore.fielddefs, payload, _HEADER
+    def __init__(self, fields: Fields, payload: bytes):
+        self.fields, self.payload, self.position = fields, payload, _HEADER
         self.order = '<' if payload[1] & 1 else '>'
         self.layout = Layout(payload, [slice(2)])
 
     def message(self, message_type: str, prefix: str) -> None:
-        for name, description in self.fields[message_type][1]:
+        for name, description in self.fields[message_type]:
             self.field(description, f'{prefix}{name}')
 
     def field(self, description: tuple[Any, Any], path: str) -> None:

@@ -172,8 +172,8 @@ def _topic(bag: Bag, message_type: str, name: str) -> str | None:
 def _read_last_text(bag: Bag, name: str) -> str | None:
     """Last std_msgs/String on a topic; None when there is none."""
     text, topic = None, _topic(bag, STRING, name)
-    for _, message in bag.decoded(topic) if topic else ():
-        text = message.data
+    for _, texts in bag.texts(topic) if topic else ():
+        text = texts['data'][0]
     return text
 
 
@@ -249,9 +249,10 @@ def read_phases(
     """Parts of the session, on the recording's clock from `origin` [ns] to `end` [s]."""
     topic = _topic(bag, STATUS, STATE_TOPIC)
     states = []
-    for reception, message in bag.decoded(topic) if topic else ():
-        values = {item.key: item.value for item in message.values}
-        name = values.get('state') or message.name.split(' ')[-1]
+    for reception, texts in bag.texts(topic) if topic else ():
+        keys = [path for path in texts if path.endswith('.key')]
+        values = {texts[key][0]: texts[f'{key[:-3]}value'][0] for key in keys}
+        name = values.get('state') or texts['name'][0].split(' ')[-1]
         received = (clock.stamp_of(reception) - origin) * 1e-9
         time, text = received, values.get('stamp', '')
         with contextlib.suppress(InvalidOperation, ValueError, OverflowError):

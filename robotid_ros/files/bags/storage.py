@@ -20,12 +20,13 @@ from ..yaml import parse_yaml
 from .mcap_reader import MAGIC, McapReader, Messages
 from .messages import (
     Decoder,
+    Fields,
     Group,
     JOINT_STATE,
     JOINT_STATES_TOPIC,
     Layout,
     typestore_of,
-    usual_types,
+    USUAL_FIELDS,
 )
 
 # Messages of files that are not MCAP that are read at once: some megabytes.
@@ -61,13 +62,13 @@ class Bag:
         self._left_out: dict[str, dict[str, int]] = {}  # messages of each topic, by reason
 
     @cached_property
-    def _typestore(self) -> Any:
-        return typestore_of(self.connections)
+    def _fields(self) -> Fields:
+        known = typestore_of(self.connections).fielddefs
+        return {kind: fields for kind, (_, fields) in known.items()}
 
-    def typestore(self, kind: str) -> Any:
-        """Types for rosbags, this one among them if it is known."""
-        usual = usual_types()
-        return usual if kind in usual.fielddefs else self._typestore
+    def fields(self, kind: str) -> Fields:
+        """Fields of message types, of this one among them if it is known."""
+        return USUAL_FIELDS if kind in USUAL_FIELDS else self._fields
 
     @property
     def notes(self) -> tuple[Finding, ...]:
@@ -178,25 +179,25 @@ class Bag:
     ) -> Iterator[list[Group]]:
         """Yield messages of one topic by their layout, thousands at once; as a `Decoder` does."""
         kind = self.kind(topic)
-        decoder = Decoder(self.typestore(kind), kind, fault_of)
+        decoder = Decoder(self.fields(kind), kind, fault_of)
         for block in self.blocks(topic, *window, limit):
             found = [*decoder.groups(block)]
             if limit is None:
                 self.add_left_out(topic, decoder.left_out)
             yield found
 
-    def decoded(self, topic: str) -> Iterator[tuple[int, Any]]:
-        """Yield time of reception [ns] and message of one topic, by rosbags: for a few."""
+    def texts(self, topic: str) -> Iterator[tuple[int, Mapping[str, tuple[str, ...]]]]:
+        """Yield time of reception [ns] and texts by path of each message of a topic: of a few."""
         kind, damaged = self.kind(topic), 0
+        decoder = Decoder(self.fields(kind), kind)
         for block in self.blocks(topic):
             for time, data in zip(block.received.tolist(), block.payloads(), strict=True):
-                try:
-                    message = self.typestore(kind).deserialize_cdr(data, kind)
-                except Exception:  # rosbags raises whatever the bytes lead to
+                layout = decoder.layout_of(data)
+                if layout.fault:
                     damaged += 1
-                    self.add_left_out(topic, {'damaged': damaged})
-                    continue
-                yield time, message
+                    self.add_left_out(topic, {layout.fault: damaged})
+                else:
+                    yield time, layout.texts
 
 
 def _connections(reader: Any) -> list[Any]:

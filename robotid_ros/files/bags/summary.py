@@ -101,9 +101,9 @@ def summarise(path: str | Path, options: ReadOptions = DEFAULTS) -> BagSummary:
                 if not moves:  # the first chunk in motion says what is repaired or wrong
                     notes, obstacle = check_identifiable(states)
                 times.append(np.stack([states.stamp, states.received]))
-                values = [getattr(states, name) for name in FIELDS]
-                missing.append((~np.isfinite(values)).sum(axis=1))
-                ends.append(np.array([range_of_positions(x) for x in values]))
+                values = np.array([getattr(states, name).T for name in FIELDS])
+                missing.append((~np.isfinite(values)).sum(axis=2))
+                ends.append(np.array([range_of_positions(x.T) for x in values]))
                 moves |= bool((np.diff(ends[-1][0], axis=0) > MIN_TRAVEL).any())
                 yield states
 
@@ -190,7 +190,7 @@ def timing_of(raw: np.ndarray, stamp: np.ndarray) -> Timing:
 def check_identifiable(states: JointTable) -> tuple[list[Finding], str]:
     """Return what is repaired, and why no identification is possible, '' if one is."""
     states, rows, _ = on_one_clock(states)
-    states = states.rows(rows)
+    states = states if rows.all() else states.rows(rows)
     recording = to_recording(states, states.stamp[0], '')
     try:
         resampled, rate, _, notes = resample_uniformly(recording, SignalSettings())

@@ -10,7 +10,7 @@ from robotid_ros.core.findings import select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import inverse_dynamics
 from robotid_ros.core.pipeline.identification import identify
-from robotid_ros.core.signals.invalid_samples import refuse_derived_efforts
+from robotid_ros.core.signals.invalid_samples import MANY, refuse_derived_efforts, unlikeness
 from robotid_ros.exceptions import RecordingError
 
 from ..conftest import motion, RATE
@@ -75,6 +75,21 @@ def test_torques_without_noise_are_accepted(robot, truth, seed, friction):
         chi[robot.column(f'Fc{joint}')] *= friction
         chi[robot.column(f'Fv{joint}')] *= 1.0 if joint < 3 else 300.0
     refuse_derived_efforts(JOINTS, q, inverse_dynamics(robot, chi, q, dq, ddq), dq, RATE)
+
+
+def test_a_jump_makes_nothing_alike():
+    still = 1e-5 * np.sin(np.arange(len(Q)))[:, None] + np.zeros(3)
+    effort = np.ones_like(still)
+    still[0], effort[0] = 0.02, 1.1
+    refuse_derived_efforts(JOINTS, still, effort, rate=RATE)
+
+
+def test_parts_of_a_long_log_are_alike_as_all():
+    time = np.arange(3 * MANY) / RATE
+    q, dq, _ = motion(time, seed=2)
+    signals, derivatives = unlikeness(q, dq, orders=2)
+    assert np.diag(derivatives).max() < 1e-3
+    assert signals.min() > 0.1
 
 
 @pytest.mark.parametrize('jitter', [0.0, 0.2])

@@ -18,15 +18,19 @@ import pytest
 from robotid_ros.core.findings import select
 from robotid_ros.files.bags import BagWriter, open_recording
 from robotid_ros.files.bags.mcap_reader import Messages
-from robotid_ros.files.bags.messages import Decoder, usual_types
+from robotid_ros.files.bags.messages import Decoder, USUAL_FIELDS
 
 CONTROLLER_STATE = 'control_msgs/msg/JointTrajectoryControllerState'
 
 
 def test_the_usual_types_are_those_of_ros():
-    usual = usual_types().fielddefs
-    assert JOINT_STATE in usual
-    assert all(STORE.fielddefs[name] == fields for name, fields in usual.items())
+    assert JOINT_STATE in USUAL_FIELDS
+    known = fields_of(STORE)
+    assert all(known[name] == fields for name, fields in USUAL_FIELDS.items())
+
+
+def fields_of(store):
+    return {kind: fields for kind, (_, fields) in store.fielddefs.items()}
 
 
 def garbage(kind, number):
@@ -89,7 +93,7 @@ def test_bulk_decoding_agrees_with_message_by_message(rows):
         values = np.arange(n) + stamp * 1e-3
         speed = values if moving else ()
         payloads.append(joint_state(stamp, names, values, speed, -values, frame))
-    decoder = Decoder(STORE, JOINT_STATE)
+    decoder = Decoder(fields_of(STORE), JOINT_STATE)
     seen = []
     messages = Messages.of([0] * len(payloads), payloads)
     for layout, matrix, _, index in decoder.groups(messages):
@@ -106,9 +110,8 @@ def test_bulk_decoding_agrees_with_message_by_message(rows):
 
 
 def test_controller_states_decode_in_bulk_too():
-    store = control_store()
     data = controller_state(EPOCH, ['x', 'yy'], [1, 2], [3, 4], [5, 6], [7, 8])
-    decoder = Decoder(store, CONTROLLER_STATE)
+    decoder = Decoder(fields_of(control_store()), CONTROLLER_STATE)
     ((layout, matrix, *_),) = decoder.groups(Messages.of([0, 0], [data, data]))
     np.testing.assert_array_equal(layout.column(matrix, 'output.effort'), [[7, 8]] * 2)
     np.testing.assert_array_equal(layout.column(matrix, 'reference.accelerations'), [[5, 6]] * 2)
