@@ -107,8 +107,9 @@ F001 of_earlier_version: {text} WHY Files of earlier versions have sentences onl
 F101 columns_found info: Columns of '{table}' were found by their names: [[{quantities}
   {columns}]][[; {alike} fit too]][[; {in_si} without a unit are taken as SI]] DO If this is wrong,
   give --columns and --units WHY A column of another quantity or unit makes every parameter wrong.
-F102 unit_assumed info: {quantity} is taken as {unit}, for {reason} DO If the unit is another one,
-  give it by --units WHY A wrong unit of positions or times scales velocities and inertias.
+F102 unit_assumed info: {quantity} is taken as {unit}, for {reason}[[, which leaves hardly any
+  motion of {slow}]] DO If the unit is another one, give it by --units[[, one of each joint between
+  commas: '{units}']] WHY A wrong unit of positions or times scales velocities and inertias.
 F103 time_unit_assumed info: The stamps {columns} are taken as {unit}, {reason} DO If the unit is
   another one, give it by --units WHY A wrong unit of times scales velocities by a factor and
   inertias by its square.
@@ -261,6 +262,9 @@ F241 rows_copied: From {since:.2f} s on, {count} rows repeat earlier ones in eve
 F242 column_for_two: The position of {joints} is the same in every digit MEANS One column was
   written or named for two joints DO Name the columns by --columns, or correct what writes the log
   WHY Measured values of two joints never agree in every digit while they move.
+F243 zeros_left_out info: {count} samples in which the {quantity} of {joint} reads exactly 0, away
+  from what it reads beside them, are left out WHY A bus that loses a value, or a drive that its
+  brake holds, reports 0.
 # F3: motion
 F301 hardly_moved: {joint} moved only {share:.0%} of the time DO Record a motion that moves it, or
   name it in robot.locked WHY Dry friction of a joint at rest may have any value.
@@ -414,8 +418,9 @@ F453 masses_assumed: The URDF has no inertials, or the same in all links: {mass:
   parameters are shared between links, depend on them DO Set robot.mass to that of the data sheet,
   or write masses and inertias into the URDF WHY Base parameters do not depend on them.
 F454 limits_in_degrees: No joint of an arm has such limits: [[{joints} {limits}]] MEANS They seem
-  to be in degrees DO Give radians in the robot description, or in robot.lower, upper and velocity
-  WHY A motion that is designed by such limits runs into stops.
+  to be in degrees, or an exporter's default DO Give those of the data sheet, in radians, in the
+  robot description, or in robot.lower, upper and velocity WHY A motion that is designed by such
+  limits runs into stops.
 F455 base_held: {joints} lets the base float: the base is taken as fixed DO Fix the base to a stand
   WHY The model does not include motion of the base.
 F456 masses_in_grams error: The masses of the description add up to {mass:.4g} kg at a reach of

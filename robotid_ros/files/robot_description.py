@@ -1,7 +1,12 @@
 """Robot descriptions: URDF, or xacro where its package is installed."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import chain
+import os
 from pathlib import Path
+import re
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from xml.etree import ElementTree
 
@@ -37,28 +42,52 @@ def read_description(path: str | Path, arguments: Mapping[str, str] = NO_ARGUMEN
             f"'{path}' is the source of a xacro: pip install xacro, or give what "
             f"'xacro {Path(path).name}' prints"
         ) from error
-    try:
-        document = xacro.process_file(str(path), mappings=dict(arguments))
-        return str(document.toprettyxml(indent='  '))
-    except Exception as error:
-        # Its own exceptions wrap others, and repeat what these say.
-        cause: BaseException = error
-        while inner := getattr(cause, 'exc', None):
-            cause = inner
-        if isinstance(cause, ArgException):
+    with _packages_beside(Path(path).absolute()):
+        try:
+            document = xacro.process_file(str(path), mappings=dict(arguments))
+            return str(document.toprettyxml(indent='  '))
+        except Exception as error:
+            # Its own exceptions wrap others, and repeat what these say.
+            cause: BaseException = error
+            while inner := getattr(cause, 'exc', None):
+                cause = inner
+            if isinstance(cause, ArgException):
+                raise ModelError(
+                    f"'{path}' asks for an argument: add {cause}:=VALUE to 'robotid init', or "
+                    f"give what 'xacro {Path(path).name} {cause}:=VALUE' prints"
+                ) from error
+            said = ' '.join(str(cause).split()).partition(', searching')[0]
+            reason = said or type(cause).__name__
+            if isinstance(cause, OSError) and cause.filename:
+                reason = f"there is no '{os.path.realpath(cause.filename)}'"
+            elif isinstance(cause, RecursionError):
+                reason = 'a file includes itself, or a macro calls itself, without an end'
             raise ModelError(
-                f"'{path}' asks for an argument: add {cause}:=VALUE to 'robotid init', or give "
-                f"what 'xacro {Path(path).name} {cause}:=VALUE' prints"
+                f"xacro refuses '{path}' ({reason}): correct it; put the packages that it names "
+                'beside its own, or source their workspace'
             ) from error
-        reason = ' '.join(str(cause).split()) or type(cause).__name__
-        if isinstance(cause, OSError) and cause.filename:
-            reason = f"there is no '{cause.filename}'"
-        elif isinstance(cause, RecursionError):
-            reason = 'a file includes itself, or a macro calls itself, without an end'
-        raise ModelError(
-            f"xacro refuses '{path}' ({reason}): correct it, or source the workspace of the "
-            'packages that it names'
-        ) from error
+
+
+@contextmanager
+def _packages_beside(path: Path) -> Iterator[None]:
+    """Let `$(find …)` find, besides installed packages, checkouts in the folders above a file."""
+    known = os.environ.get('AMENT_PREFIX_PATH')
+    with TemporaryDirectory() as prefix:
+        index = Path(prefix, 'share', 'ament_index', 'resource_index', 'packages')
+        index.mkdir(parents=True)
+        for manifest in chain(*(folder.glob('*/package.xml') for folder in path.parents)):
+            text = manifest.read_text(errors='replace') if os.access(manifest, os.R_OK) else ''
+            name = re.search(r'<name>\s*([\w-]+)\s*</name>', text)
+            if name and not (index / name[1]).exists():  # the nearest one counts
+                (index / name[1]).touch()
+                Path(prefix, 'share', name[1]).symlink_to(manifest.parent)
+        os.environ['AMENT_PREFIX_PATH'] = os.pathsep.join(filter(None, (known, prefix)))
+        try:
+            yield
+        finally:
+            del os.environ['AMENT_PREFIX_PATH']
+            if known is not None:
+                os.environ['AMENT_PREFIX_PATH'] = known
 
 
 def summarise_description(urdf: str, recorded: Collection[str] = ()) -> str:

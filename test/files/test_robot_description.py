@@ -1,5 +1,6 @@
 """Robot descriptions as files: URDF and xacro."""
 
+import os
 import sys
 
 import pytest
@@ -40,8 +41,25 @@ def test_arguments_are_those_of_the_command(tmp_path):
     (tmp_path / 'arm.xacro').write_text(XACRO.replace('<link', f'{include}<link', 1))
     (tmp_path / 'b.xacro').write_text('<robot/>')
     assert read_description(tmp_path / 'arm.xacro', {'kind': 'b'})
-    with pytest.raises(ModelError, match=r"there is no '.*a.xacro'.*: correct it, or source"):
+    with pytest.raises(ModelError, match=r"there is no '.*a.xacro'.*: correct it; put the"):
         read_description(tmp_path / 'arm.xacro')
+
+
+def test_packages_of_a_checkout_are_found_beside_that_of_the_file(tmp_path, monkeypatch):
+    pytest.importorskip('xacro')
+    monkeypatch.delenv('AMENT_PREFIX_PATH', raising=False)
+    for folder, name, text in (
+        ('arm_of_mine', 'arm_description', '<xacro:include filename="$(find parts)/link.xacro"/>'),
+        ('parts', 'parts', '<link name="base"/>'),
+    ):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / 'package.xml').write_text(f'<package><name>{name}</name></package>')
+        (tmp_path / folder / 'link.xacro').write_text(f'{XACRO.splitlines()[1]}{text}</robot>')
+    assert '<link name="base"/>' in read_description(tmp_path / 'arm_of_mine' / 'link.xacro')
+    assert 'AMENT_PREFIX_PATH' not in os.environ
+    (tmp_path / 'parts' / 'package.xml').unlink()
+    with pytest.raises(ModelError, match=r"package 'parts' not found.*; put the packages"):
+        read_description(tmp_path / 'arm_of_mine' / 'link.xacro')
 
 
 def test_without_xacro_the_remedy_is_named(tmp_path, monkeypatch):

@@ -670,6 +670,12 @@ def _by_description(
     off = np.flatnonzero((factors < 0.0) | (factors > 0.0) & ~alike)
     if not off.size:
         return []
+    # One sense of all efforts is likelier than that of those which carry weight.
+    silent = np.isin(np.arange(robot.n), trials.moving) & (factors == 0.0)
+    if silent.any() and (factors <= 0.0).all() and alike[off].all():
+        every = np.where(silent, -1.0, factors)
+        if found := _by_description(robot, samples, every, currents, trials):
+            return found
     gains = np.ones(robot.n)
     gains[off] = np.where(alike[off], -1.0, 1.0 / factors[off])
     name, values = SIGN if alike[off].all() else SCALE, dict[str, Any]()

@@ -342,13 +342,12 @@ def _limits(chosen: list[ElementTree.Element], settings: RobotSettings) -> Limit
 
 def _degrees(chosen: list[ElementTree.Element], limits: Limits) -> tuple[Finding, ...]:
     """Name the revolute joints with limits beyond those of any arm."""
-    farthest = np.maximum(np.abs(limits.lower), np.abs(limits.upper))
-    beyond = {
-        str(joint.get('name')): f'{turn:.4g} rad, {speed:.4g} rad/s'
-        for joint, turn, speed in zip(chosen, farthest, limits.velocity, strict=True)
-        if joint.get('type') != 'prismatic'
-        and (MOST_TURN < turn < np.inf or MOST_SPEED < speed < np.inf)
-    }
+    farthest, beyond = np.maximum(np.abs(limits.lower), np.abs(limits.upper)), dict[str, str]()
+    for joint, *pair in zip(chosen, farthest, limits.velocity, strict=True):
+        known = zip(pair, (MOST_TURN, MOST_SPEED), ('rad', 'rad/s'), strict=True)
+        words = [f'{value:.4g} {unit}' for value, most, unit in known if most < value < np.inf]
+        if words and joint.get('type') != 'prismatic':
+            beyond[str(joint.get('name'))] = ', '.join(words)
     return (finding('limits_in_degrees', beyond, limits=[*beyond.values()]),) if beyond else ()
 
 

@@ -151,7 +151,9 @@ def check_tree(root: ElementTree.Element) -> None:
                 )
         children.add(name)
     if not links:
-        raise ModelError('the robot description has no links: give it at least one')
+        raise ModelError(
+            'the robot description has no links: give a URDF, no SRDF and no xacro of macros alone'
+        )
     if len(roots := [name for name in links if name not in children]) != 1:
         shown = ', '.join(str(name)[:80] for name in sorted(map(str, roots))[:5])
         raise ModelError(

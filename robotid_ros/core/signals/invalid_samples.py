@@ -15,6 +15,7 @@ MAX_INVALID_SHARE = 0.2  # of samples, beyond which a fault is the sensor's or t
 # A spike goes and comes back by so many times the 99th percentile of the other steps, which real
 # motions exceed by little; so many samples may be spikes, and so many lie in a row.
 SPIKE_FACTOR, SPIKE_PERCENTILE, MAX_SPIKES, SPIKE_RUN = 10.0, 99.0, 0.05, 3
+ZERO_FACTOR = 3.0  # of the same percentile, beyond which a step to exactly 0 is none of a motion
 JUMP_FACTOR = 5.0  # usual steps by which a hung driver goes on; a joint starts smoothly
 WRAP_TOLERANCE = 1.0  # off 2π of a turn: the most a joint moves between samples [rad]
 # An effort is clipped when so large a share of samples is its very extreme, and so many times more
@@ -76,9 +77,12 @@ def find_usable_samples(recording: Recording, max_gap: float) -> tuple[Mask, lis
     rows, spike = np.flatnonzero(kept), np.zeros(int(kept.sum()), dtype=bool)
     for name in ('position', 'effort'):
         for joint, column in zip(recording.joints, getattr(recording, name)[rows].T, strict=True):
-            if (found := find_spikes(column)).any():
-                notes.append(finding('spikes', [joint], count=int(found.sum()), quantity=name))
-                spike |= found
+            zeros = find_false_zeros(column)
+            lone = find_spikes(column) & ~zeros
+            for what, found in (('zeros_left_out', zeros), ('spikes', lone)):
+                if found.any():
+                    notes.append(finding(what, [joint], count=int(found.sum()), quantity=name))
+                    spike |= found
     kept[rows[spike]] = False
     rows = rows[~spike]
     notes += _one_for_two(recording.joints, recording.position[rows])
@@ -124,6 +128,26 @@ def _jumps(recording: Recording, kept: Mask, max_gap: float) -> list[Finding]:
     rows, joints = far.any(axis=1), far.any(axis=0)
     values = {'count': int(rows.sum()), 'since': float(time[1:][rows][0] - recording.time[0])}
     return [finding('position_jumps', list(compress(recording.joints, joints)), **values)]
+
+
+def find_false_zeros(values: Array) -> Mask:
+    """
+    Find zeros (N,) that stand for no value: most runs of them begin and end with a jump.
+
+    Below a dead zone, which reads 0 as well, no other value lies.
+    """
+    zero = values == 0.0
+    if not zero.any() or zero.all():
+        return zero & False
+    size, beside = np.abs(np.diff(values)), zero[1:] | zero[:-1]
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], zero, [False]])))
+    ends = np.concatenate([[np.inf], np.abs(values), [np.inf]])
+    nearest = np.minimum(ends[edges[::2]], ends[edges[1::2] + 1])  # before and after each run
+    if beside.sum() > len(beside) - MIN_ROWS:
+        return zero & False
+    far = nearest > ZERO_FACTOR * np.percentile(size[~beside], SPIKE_PERCENTILE)
+    others = np.abs(values[~zero]) < 0.5 * np.median(nearest)
+    return zero & bool(far.mean() > 0.5 and others.mean() > MIN_CLIPPED_SHARE)
 
 
 def find_spikes(values: Array) -> Mask:

@@ -5,6 +5,7 @@ import itertools
 import math
 from pathlib import Path
 import stat
+from typing import Any
 
 import numpy as np
 
@@ -53,6 +54,8 @@ _MAGIC: tuple[tuple[int, bytes, Callable[[Path], ColumnTable] | None], ...] = (
 _SAMPLE, _BINARY = 4096, bytes({*range(9), *range(14, 27), *range(28, 32)})
 # A position beyond so many times its limit, and inside it in degrees, is one in degrees.
 BEYOND_LIMIT, INSIDE_LIMIT = 2.0, 1.1
+# A joint that turns by so many degrees in a log of larger turns may be recorded in rad [°].
+SMALL_TURN = 0.3, 2.0 * math.pi
 # Between these, the largest position of a log may be of a range that is scaled to ±100.
 NORMALISED = 90.0, 100.0
 # The table that was read last, by what it was read from.
@@ -152,11 +155,11 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
     limits = np.array([max(-j.lower, j.upper) if j else math.inf for j in turning])
     limited = np.isfinite(limits) & (limits > 0.0)
     shares = np.abs(values['position'][:, limited]) / limits[limited]
-    if said or (np.nanmax(shares, axis=0, initial=0.0) > BEYOND_LIMIT).any():
+    beyond = np.nanmax(shares, axis=0, initial=0.0) > BEYOND_LIMIT
+    if said or beyond.any():
         units['position'] = _unit_of_positions(said, found['position'], values['position'], shares)
         if units['position'] != said:
-            reason = 'they exceed the limits of the robot description in rad'
-            notes.append(finding('unit_assumed', quantity='position', unit='deg', reason=reason))
+            notes.append(_degrees_assumed(values['position'], joints, turning, int(beyond.sum())))
     if COMMAND in values and not said:
         largest = max(float(np.nanmax(np.abs(values[q]))) for q in ('position', COMMAND))
         if NORMALISED[0] < largest <= NORMALISED[1]:
@@ -276,6 +279,27 @@ def _unit_of_positions(
             "or 'position=rad*0.01', or 'position=rad' where the limits are wrong"
         )
     return ''
+
+
+def _degrees_assumed(
+    position: np.ndarray, joints: Sequence[str], turning: Sequence[Any], beyond: int
+) -> Finding:
+    """
+    Say that positions (N, n) are taken as degrees, as those of so many joints prove.
+
+    Where the others turn by few degrees, theirs may be radians; of all others, they are.
+    """
+    values = {'reason': 'they exceed the limits of the robot description in rad'}
+    low, high = (s * np.nanmax(s * position, axis=0, initial=-math.inf) for s in (-1.0, 1.0))
+    small = np.array([*map(bool, turning)]) & (high - low > SMALL_TURN[0])
+    small &= high - low < SMALL_TURN[1]
+    if small.any():
+        values['slow'] = ', '.join(itertools.compress(joints, small))
+        values['units'] = 'position=' + ','.join(np.where(small, 'rad', 'deg'))
+    found = finding('unit_assumed', quantity='position', unit='deg', **values)
+    every = 1 < small.sum() == len(joints) - beyond
+    severity = Severity.ERROR if every else Severity.WARNING
+    return found.at(severity) if small.any() else found
 
 
 def _prove_units(

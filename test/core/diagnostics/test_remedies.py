@@ -94,6 +94,16 @@ def test_signs_are_named_and_right_when_followed(causes, log, robot, signs):
     )
 
 
+def test_joints_without_weight_turn_with_those_that_carry_it(causes, log, robot, truth):
+    """At low speed, without friction, no effort of the upright first joint shows its sign."""
+    chi = np.where([p.symbol in INERTIAL for p in robot.parameters], truth, 0.0)
+    q, dq, ddq = (x / 10.0**k for k, x in enumerate(motion(log.time / 10.0, seed=1)))
+    effort = -inverse_dynamics(robot, chi, q, dq, ddq)
+    effort += 0.3 * np.random.default_rng(7).normal(size=q.shape)
+    (found,) = causes(dataclasses.replace(log, position=q, effort=effort))
+    assert found.name == SIGN and found.finding.joints == robot.joints
+
+
 def test_a_sign_is_named_where_only_samples_near_the_ends_move(log, robot, base, estimated):
     samples, systems, _ = estimated(with_efforts(log, log.effort * [1.0, -1.0, 1.0]))
     samples = dataclasses.replace(samples, valid=np.zeros_like(samples.valid))

@@ -173,9 +173,9 @@ def test_limits_in_degrees_are_told_of_turning_joints_only():
     assert [each.joints for each in warned] == [
         ('waist', 'arm')
     ]  # the slide may be long, the turn is endless
-    assert 'waist 170 rad' in render(warned[0]) and 'degrees' in render(warned[0])
-    set_by_hand = RobotSettings(velocity=(180.0, 3.0, 3.0, 3.0))
-    assert [each.joints for each in build_robot(urdf(), set_by_hand).warnings] == [('waist',)]
+    assert 'waist 170 rad, arm 170 rad.' in render(warned[0]) and 'degrees' in render(warned[0])
+    (warned,) = build_robot(urdf(), RobotSettings(velocity=(180.0, 3.0, 3.0, 3.0))).warnings
+    assert warned.joints == ('waist',) and 'such limits: waist 180 rad/s.' in render(warned)
     assert build_robot(urdf(), RobotSettings()).warnings == ()
 
 

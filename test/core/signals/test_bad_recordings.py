@@ -103,9 +103,23 @@ def wrapped(r):
 
 def position_spikes(r):
     position = r.position.copy()
-    # One of the nine falls where the joint passes zero.
+    # One of the nine falls where the joint passes.
+    position[50::700, 1] = 1e-3
+    return spoiled(r, position=position)
+
+
+def lost_positions(r):
+    position = r.position.copy()
     position[50::700, 1] = 0.0
     return spoiled(r, position=position)
+
+
+def lost_efforts(r):
+    """Lose a few in a hundred, whose steps are as usual as those of friction, and a row."""
+    effort = r.effort.copy()
+    effort[20::40, 1] = 0.0
+    effort[2000:2300, 1] = 0.0
+    return spoiled(r, effort=effort)
 
 
 def effort_spikes(r):
@@ -139,6 +153,8 @@ def cut_off(r):
         (endless_gap, 'gap_left_out', {}),
         (wrapped, 'angles_unwrapped', {}),
         (position_spikes, 'spikes', {'count': 8, 'quantity': 'position'}),
+        (lost_positions, 'zeros_left_out', {'count': 9, 'quantity': 'position'}),
+        (lost_efforts, 'zeros_left_out', {'count': 443, 'quantity': 'effort'}),
         (effort_spikes, 'spikes', {'count': 12, 'quantity': 'effort'}),
         (not_numbers, 'samples_not_finite', {'count': 63}),
         (cut_off, 'effort_clipped', {}),

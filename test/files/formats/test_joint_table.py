@@ -169,6 +169,22 @@ def test_degrees_beyond_the_limits_are_found_and_told():
     np.testing.assert_array_equal(raw.position, np.degrees(Q))
 
 
+@pytest.mark.parametrize(
+    ('turns', 'severity', 'units'),
+    [
+        ((1.0, 1.0, 1.0), Severity.INFO, None),
+        ((1.0, 0.02, 1e-3), Severity.WARNING, 'deg,rad,deg'),
+        ((1.0, 0.02, 0.02), Severity.ERROR, 'deg,rad,rad'),
+    ],
+)
+def test_columns_that_may_be_radians_beside_one_in_degrees_are_named(turns, severity, units):
+    phases = np.outer(TIME, [1.0, 2.0, 3.0])
+    found = read(joints=('a', 'b', 'c'), q_=np.degrees(np.sin(phases) * turns), tau_=phases)
+    (told,) = select(found.notes, 'unit_assumed')
+    expected = None if units is None else f'position={units}'
+    assert (told.severity, told.values.get('units')) == (severity, expected)
+
+
 def test_degrees_leave_prismatic_joints_alone():
     given = {'urdf': urdf('a', 'b', kinds=('revolute', 'prismatic'))}
     found = read(given | {'units': (('position', 'deg'),)}, q_=Q * [180 / np.pi, 1.0])
