@@ -37,6 +37,7 @@ setup(
             'files/report/*.css',
             'files/report/*.js',
             'files/report/templates/*.html',
+            'nodes/common/loopback.xml',
         ]
     },
     python_requires='>=3.10',

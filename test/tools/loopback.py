@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
+from robotid_ros.nodes.common import processes
 from robotid_ros.nodes.demo.node_processes import ros_environment
 
 # With the range LOCALHOST, rmw_fastrtps takes shared memory, whatever it is told, with ports that
 # all domains share: with many sessions side by side some nodes may never be found then.
 LOOPBACK = {
-    'FASTRTPS_DEFAULT_PROFILES_FILE': str(Path(__file__).with_name('loopback.xml')),
+    'FASTRTPS_DEFAULT_PROFILES_FILE': str(Path(processes.__file__).with_name('loopback.xml')),
     'ROS_AUTOMATIC_DISCOVERY_RANGE': 'SYSTEM_DEFAULT',
 }
 

@@ -34,7 +34,7 @@ from rclpy.parameter import Parameter
 
 from ...exceptions import ControllerError
 from .controller import cancel_request, CANCELLED, SET_PARAMETERS, switch_request
-from .processes import child_environment, exit_after, is_suspended, prefer_threads
+from .processes import child_environment, exit_after, is_suspended, prefer_threads, udp_alone
 from .waiting import Silence
 
 # What it tells the excitation: that it could cancel a goal; why it has cancelled one.
@@ -156,7 +156,7 @@ class Guardian:
             stdout=subprocess.PIPE,
             start_new_session=True,
             bufsize=0,
-            env=child_environment(ROS_DOMAIN_ID=str(self._domain)),
+            env=child_environment(ROS_DOMAIN_ID=str(self._domain), **udp_alone()),
         )
         self.pid = self._process.pid
         assert self._process.stdin is not None and self._process.stdout is not None

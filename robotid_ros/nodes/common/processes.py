@@ -8,6 +8,11 @@ import os
 from pathlib import Path
 import threading
 
+# Variables by which a user chooses how Fast DDS sends, and to whom.
+_CHOSEN = {
+    *('FASTDDS_BUILTIN_TRANSPORTS', 'FASTDDS_DEFAULT_PROFILES_FILE'),
+    *('FASTRTPS_DEFAULT_PROFILES_FILE', 'ROS_STATIC_PEERS'),
+}
 _NOWHERE = open(os.devnull, 'w')
 WATCHING_PRIORITY = 1  # above all that computes, below drivers and controllers: 50
 _preferring, _PREFERRING_LOCK = 0, threading.Lock()  # how many ask for it
@@ -40,6 +45,25 @@ def child_environment(**variables: str) -> dict[str, str]:
     root = str(Path(__file__).parents[3])
     path = os.pathsep.join(filter(None, (root, os.environ.get('PYTHONPATH'))))
     return {**os.environ, 'PYTHONPATH': path, **variables}
+
+
+def udp_alone() -> dict[str, str]:
+    """
+    Variables by which Fast DDS uses no shared memory, unless the user chose something else.
+
+    A process that dies or is suspended while it writes to a port of shared memory keeps the port's
+    lock: others wait for 1 s, and what they lose then is sent again after 3 s.
+    """
+    given = os.environ
+    if _CHOSEN & given.keys() or 'fastrtps' not in given.get('RMW_IMPLEMENTATION', 'fastrtps'):
+        return {}
+    if given.get('ROS_AUTOMATIC_DISCOVERY_RANGE') != 'LOCALHOST':
+        return {'FASTDDS_BUILTIN_TRANSPORTS': 'UDPv4'}
+    # There rmw_fastrtps takes shared memory, whatever it is told.
+    return {
+        'FASTRTPS_DEFAULT_PROFILES_FILE': str(Path(__file__).with_name('loopback.xml')),
+        'ROS_AUTOMATIC_DISCOVERY_RANGE': 'SYSTEM_DEFAULT',
+    }
 
 
 def own_process() -> dict[str, str | int]:

@@ -1,6 +1,7 @@
 """The guardian notices a client that is suspended or silent, and ends without a word otherwise."""
 
 import os
+from pathlib import Path
 import signal
 import subprocess
 import sys
@@ -85,6 +86,36 @@ def test_a_goal_is_cancelled_though_the_one_that_was_to_replace_it_never_came(
     wait_until(lambda: not guardian.is_running, 'the guardian ends', deadline=25.0)
     assert set(asked) == {running, lost}
     assert asked.count(running) == 1
+
+
+SERVER = f"""
+import rclpy
+from action_msgs.srv import CancelGoal
+rclpy.init()
+node = rclpy.create_node('server')
+node.create_service(CancelGoal, '{SERVICES[0]}', lambda _, answer: print('cancelled') or answer)
+rclpy.spin(node)
+"""
+
+
+@pytest.mark.ros
+def test_a_guardian_shares_no_memory_with_nodes_that_may_die_with_a_lock(
+    domain: int, monkeypatch: pytest.MonkeyPatch
+):
+    # As users have it: Fast DDS takes shared memory there.
+    monkeypatch.delenv('FASTRTPS_DEFAULT_PROFILES_FILE')
+    monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+    monkeypatch.setenv('ROS_DOMAIN_ID', str(domain))
+    command = [sys.executable, '-u', '-c', SERVER]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        guardian = Guardian(*SERVICES, domain)
+        guardian.wait_ready(120.0)
+        maps = [Path(f'/proc/{each.pid}/maps').read_text() for each in (server, guardian)]
+        guardian.set_goal(uuid.uuid4())
+        guardian.close()
+        assert server.stdout.readline() == 'cancelled\n'
+        server.kill()
+    assert ['/dev/shm/fast' in text for text in maps] == [True, False]
 
 
 @pytest.mark.ros

@@ -1,14 +1,16 @@
 """A process ends in time even where nobody gives Python's lock back."""
 
 import os
+from pathlib import Path
 import subprocess
 import sys
 import threading
 import time
 
+import pytest
 from waiting import PATIENCE
 
-from robotid_ros.nodes.common.processes import child_environment, prefer_threads
+from robotid_ros.nodes.common.processes import child_environment, prefer_threads, udp_alone
 
 # A regular expression that takes ages, in C, with the lock held as Fast DDS does.
 SCRIPT = """
@@ -34,6 +36,29 @@ def test_a_process_that_spins_with_the_lock_ends():
     )
     assert (ended.returncode, ended.stdout, ended.stderr) == (1, 'spinning\n', '')
     assert time.monotonic() - begin > 0.5
+
+
+@pytest.mark.parametrize(
+    ('given', 'transport'),
+    [
+        ({}, 'UDPv4'),
+        ({'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST'}, 'loopback.xml'),
+        ({'FASTDDS_BUILTIN_TRANSPORTS': 'SHM'}, ''),
+        ({'ROS_STATIC_PEERS': '10.0.0.7', 'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST'}, ''),
+        ({'RMW_IMPLEMENTATION': 'rmw_cyclonedds_cpp'}, ''),
+    ],
+)
+def test_shared_memory_is_avoided_where_the_user_chose_nothing_else(
+    given: dict[str, str], transport: str, monkeypatch: pytest.MonkeyPatch
+):
+    for name in [name for name in os.environ if name.startswith(('FAST', 'ROS_', 'RMW_'))]:
+        monkeypatch.delenv(name)
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    chosen = udp_alone()
+    assert Path(next(iter(chosen.values()), '')).name == transport
+    # What keeps nodes to this machine is replaced by what does so, too.
+    assert ('ROS_AUTOMATIC_DISCOVERY_RANGE' in chosen) == (transport == 'loopback.xml')
 
 
 def test_threads_that_watch_are_preferred_where_the_system_lets_them():
