@@ -193,6 +193,8 @@ class TrajectoryController:
         self._goal: GoalHandle | None = None
         self._pending = self._hold
         self._trajectory: RunningTrajectory | None = None
+        # Sorted last, of any field: what a joint takes that a goal does not name.
+        self._sorted = list(zeros)
         self._holding, self._shows, self._time = True, True, 0
         self._lock = threading.Lock()
         self._apply(settings)
@@ -230,7 +232,7 @@ class TrajectoryController:
         if not self.active:
             return 'the controller is not running'
         count = len(goal.joints)
-        if sorted(goal.joints) != sorted(self.joints):
+        if count != len(self.joints) or not set(goal.joints) <= set(self.joints):
             named = ', '.join(map(repr, goal.joints))
             return f"the goal's joints {named} are not the controller's"
         if not goal.points:
@@ -244,7 +246,7 @@ class TrajectoryController:
                 return f'the times of points {index - 1} and {index} do not increase'
             if point.effort and self._interface != 'effort':
                 return f'point {index} has efforts, which are not commanded'
-            for name in ('positions', 'velocities', 'accelerations', 'effort'):
+            for name in ('positions', 'velocities', 'accelerations'):
                 values = getattr(point, name)
                 if len(values) != count and (values or name == 'positions'):
                     return f'point {index} has {len(values)} {name} for {count} joints'
@@ -267,10 +269,15 @@ class TrajectoryController:
 
     def _take(self, goal: Goal) -> None:
         """Run a goal next, its joints in the controller's order."""
-        order = [goal.joints.index(joint) for joint in self.joints]
+        places = [self.joints.index(joint) for joint in goal.joints]
 
         def sort(values: Values) -> Values:
-            return [values[k] for k in order] if values else []
+            if len(values) == len(places):
+                for k, value in zip(places, values, strict=True):
+                    self._sorted[k] = value
+                return list(self._sorted)
+            # Efforts of a wrong length stay as they are; the original reads past their end.
+            return values and [*values, *(0.0 for _ in places)][: len(places)]
 
         points = [
             Point(p.time, *map(sort, (p.positions, p.velocities, p.accelerations, p.effort)))
