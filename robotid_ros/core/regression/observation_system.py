@@ -102,7 +102,7 @@ class System:
         changed: dict[str, Any] = {'prior': None, 'timing': None, 'penalty': None}
         for field, columns in (('W', kept), ('Z', kept), ('batches', [*kept, -1])):
             if getattr(self, field, None) is not None:
-                changed[field] = getattr(self, field)[..., columns]
+                changed[field] = read_only(getattr(self, field)[..., columns])
         return dataclasses.replace(self, names=names, units=units, **changed)
 
     def without(self: S, gone: Mask, value: Array) -> S:
@@ -176,13 +176,15 @@ class Rows(System):
     @classmethod
     def concatenate(cls, systems: Sequence['Rows'], step: int = 1) -> 'Rows':
         """Put the rows of systems with the same columns behind each other, one of each step."""
-        changed = dict[str, Any]()
+        changed, ends = dict[str, Any](), np.cumsum([0, *(len(system.time) for system in systems)])
+        kept = [slice(-end % step, None, step) for end in ends[:-1].tolist()]
         for axis, names in enumerate(ROW_FIELDS):
             for name in names:
                 parts, rows = [getattr(system, name) for system in systems], None
                 if all(part is not None for part in parts):
-                    rows = read_only(np.concatenate(parts, axis=axis))
-                    rows = rows[:, ::step] if axis else rows[::step]
+                    pairs = zip(parts, kept, strict=True)
+                    chosen = [part[:, own] if axis else part[own] for part, own in pairs]
+                    rows = read_only(np.concatenate(chosen, axis=axis))
                 changed[name] = rows
         noise = [system.noise for system in systems if system.noise is not None]
         common = np.sqrt(np.mean(np.square(noise), axis=0)) if len(noise) == len(systems) else None
@@ -437,7 +439,7 @@ class TriangularFactors:
     def system(self, template: System) -> Factors:
         """Return the system of all rows; names, units and joints are those of the template."""
         last = [_stacked(self._waiting)] if self._waiting else []
-        return _of_batches(template, np.stack([*self._batches, *last], axis=1), self._counts)
+        return _of_batches(template, [*self._batches, *last], self._counts)
 
 
 def joined(system: System) -> Array:
@@ -449,7 +451,7 @@ def joined(system: System) -> Array:
 def compress(system: System, most_batches: int) -> Factors:
     """Return the triangular factors of rows or factors, of at most so many successive batches."""
     if not isinstance(system, Factors):
-        parts = np.stack([*map(triangular_factor, _batches(system, most_batches))], axis=1)
+        parts = [*map(triangular_factor, _batches(system, most_batches))]
         return _of_batches(system, parts, system.valid.sum(axis=1))
     groups = np.array_split(system.batches, min(most_batches, system.batches.shape[1]), axis=1)
     merged = [triangular_factor(g.reshape(len(g), -1, g.shape[-1])) for g in groups]
@@ -464,14 +466,13 @@ def stack_factors(systems: Sequence[System]) -> Factors:
     return _factors(factors[0], _stacked([joined(each) for each in factors]), counts, batches)
 
 
-def _of_batches(template: System, factors: Array, counts: Indices) -> Factors:
-    """Return the system of factors of [W D Y] of batches (n, K, b + d + 1, b + d + 1)."""
-    size = factors.shape[-1]
-    own = [*range(len(template.names)), size - 1]
-    # Joint by joint, since each factor takes a copy of its rows.
-    total = np.stack([triangular_factor(joint.reshape(-1, size)) for joint in factors])
-    batches = np.stack([triangular_factor(joint[..., own]) for joint in factors])
-    return _factors(template, total, counts, batches)
+def _of_batches(template: System, factors: Sequence[Array], counts: Indices) -> Factors:
+    """Return the system of factors of [W D Y] of K batches, (n, b + d + 1, b + d + 1) each."""
+    size, total, batches = factors[0].shape[-1], list[Array](), list[Array]()
+    for joint in map(np.stack, zip(*factors, strict=True)):  # one at a time: these are copies
+        total.append(triangular_factor(joint.reshape(-1, size)))
+        batches.append(triangular_factor(joint[..., [*range(len(template.names)), size - 1]]))
+    return _factors(template, np.stack(total), counts, np.stack(batches))
 
 
 def _factors(template: System, total: Array, counts: Indices, batches: Array) -> Factors:
