@@ -201,8 +201,8 @@ F208 stamps_repeated info: {count} samples with repeated or older stamps were le
   state was published twice, or by two publishers.
 F209 spikes info: {count} spikes in the {quantity} of {joint} were left out WHY A single wrong
   value makes large accelerations.
-F210 samples_repeated info: {count} samples repeat the one before them: they are left out WHY A
-  driver that hangs publishes its last state again.
+F210 samples_repeated info: {count} samples repeat the one before them, or its positions: they are
+  left out WHY A driver that hangs, or a slower bus, publishes its last state again.
 F211 angles_unwrapped info: The position of {joints} jumps by 2π: it is unwrapped WHY Encoders of
   one turn start again.
 F212 gaps_interpolated: Messages are missing throughout, {rate:.3g} a second arrive: gaps of up to
@@ -373,8 +373,8 @@ F427 other_zero error: The positions of {joints} have another zero than in the U
 F428 unexplained_steps error: {unexplained}: its position comes in steps that hide speeds below
   {speed:.2g} a second, and the sign of friction with them DO Move faster, or record a finer
   position WHY Where the sign of a speed is wrong, friction is.
-F429 joints_exchanged error: Positions and efforts are exchanged: those of [[{joints} are in the
-  columns of {columns}]]{instead} DO Exchange their names where the log is written, or name the
+F429 joints_exchanged error: {what} are exchanged: those of [[{joints} are in the columns of
+  {columns}]]{instead} DO Exchange their names where the log is written, or name the
   columns by --columns{tried} WHY Each is taken for another joint.
 F430 spring_not_shown: The torque of {joint} explains {explained:.0%} of its deflection of
   {deflection:.1e} rad, {parameter} = {stiffness:.3g} MEANS These data show no spring DO Take the

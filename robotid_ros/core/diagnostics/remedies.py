@@ -463,14 +463,19 @@ class _ReadingSearch:
                 yield tried[np.argmin(self._left(tried))]
 
     def _exchanged(self, efforts: Efforts) -> Iterator[_Reading]:
-        """Yield each two joints exchanged in an order of all columns, and the opposite order."""
+        """
+        Yield each two joints exchanged in an order of all columns, and the opposite order.
+
+        Both of positions and efforts, and of positions alone, which may be of another topic.
+        """
         joints, samples = self._robot.joints, self._samples
         orders = [efforts.swapped(*pair) for pair in combinations(self._moving, 2)]
         for taken in (*orders, efforts._replace(columns=efforts.columns[::-1])):
             moved = np.flatnonzero(taken.columns != np.arange(len(joints)))
-            values = {'columns': [joints[k] for k in taken.columns[moved]]}
-            motion = _read_as(taken, samples)
-            yield _Reading(EXCHANGED, tuple(moved.tolist()), motion, taken, values)
+            columns, motion = [joints[k] for k in taken.columns[moved]], _read_as(taken, samples)
+            for what, own in (('Positions and efforts', taken), ('Positions', self._same)):
+                values = {'what': what, 'columns': columns}
+                yield _Reading(EXCHANGED, tuple(moved.tolist()), motion, own, values)
 
     def _with_zeros(self, zeros: Zeros) -> _Reading:
         """Return samples read with other zeros."""

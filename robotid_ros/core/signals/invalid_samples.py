@@ -196,21 +196,44 @@ def find_repeated(time: Array, position: Array, effort: Array, max_gap: float) -
     """
     Find samples (N,) that repeat the one before, although time went on.
 
-    Drivers that are slower than their publisher, or hang, do so. A robot at rest does too: longer
-    runs count only where the position then jumps.
+    Drivers that are slower than their publisher, or hang, do so, or of positions alone. A robot at
+    rest does too: longer runs count only where the position then jumps.
     """
     stale = np.zeros(time.size, dtype=bool)
+    moved = np.abs(np.diff(position, axis=0))
     same = np.logical_and.reduce([x[1:] == x[:-1] for x in (*position.T, *effort.T)])
-    if not same.any() or same.all():
+    held = _held(moved)
+    if not (same | held).any() or same.all():
         return stale
-    stale[1:], moved = same, np.abs(np.diff(position, axis=0))
+    stale[1:] = same
     edges = np.flatnonzero(np.diff(np.concatenate([[False], stale, [False]])))
     usual = np.array([np.median(m[m > 0.0]) if (m > 0.0).any() else np.inf for m in moved.T])
     for start, stop in edges.reshape(-1, 2).tolist():
         if time[min(stop, time.size - 1)] - time[start - 1] > max_gap:
             jumps = stop < time.size and np.any(moved[stop - 1] > JUMP_FACTOR * usual)
             stale[start:stop] = jumps
+    stale[1:] |= held
     return stale
+
+
+def _held(moved: Array) -> Mask:
+    """
+    Find rows of steps (N, n) of positions that come at a lower rate than the rows, all at once.
+
+    Coarse encoders in slow motion repeat, too, but then step by one count.
+    """
+    slow = list[Mask]()
+    for step in moved.T:
+        if not MIN_ROWS < np.count_nonzero(step) < 0.7 * len(step):
+            continue  # counting is quick: most logs are left here
+        places = np.flatnonzero(step)
+        if np.median(np.diff(places)) > 1.0:
+            if np.median(step[places]) > JUMP_FACTOR * step[places].min():
+                slow.append(step == 0.0)
+    if not slow:
+        return np.zeros(len(moved), dtype=bool)
+    some = np.any(slow, axis=0)
+    return some & bool((~some).sum() > 0.5 * (~np.array(slow)).sum(axis=1).min())
 
 
 def find_copies(rows: Array, others: Array | None = None) -> Mask:

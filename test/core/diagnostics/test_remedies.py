@@ -141,14 +141,17 @@ def test_a_joint_that_turns_the_other_way_is_named(causes, log, robot, joint, bo
     assert found.finding.values['gains'] == (1.0 if both else -1.0,)
 
 
+@pytest.mark.parametrize('both', [True, False])
 @pytest.mark.parametrize('pair', [(0, 1), (1, 2), (0, 2)])
-def test_joints_whose_positions_and_efforts_are_exchanged_are_named(causes, log, robot, pair):
+def test_joints_that_are_exchanged_are_named_with_what_is(causes, log, robot, pair, both):
     order = np.arange(3)
     order[list(pair)] = pair[::-1]
-    other = dataclasses.replace(log, position=log.position[:, order], effort=log.effort[:, order])
-    (found,) = causes(other)
+    effort = log.effort[:, order] if both else log.effort
+    (found,) = causes(dataclasses.replace(log, position=log.position[:, order], effort=effort))
     assert found.name == EXCHANGED and found.finding.joints == tuple(robot.joints[j] for j in pair)
     assert found.finding.values['after'] < 0.1 * found.finding.values['before']
+    what = 'Positions and efforts' if both else 'Positions'
+    assert found.finding.values['what'] == what
 
 
 @pytest.mark.parametrize('length', [0.5, 1.5, 2.0, 3.0])

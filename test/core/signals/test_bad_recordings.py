@@ -83,6 +83,10 @@ def slow_driver(r):
     return spoiled(r, position=r.position[rows], effort=r.effort[rows])
 
 
+def slow_positions(r):
+    return spoiled(r, position=r.position[np.arange(r.time.size) // 4 * 4])
+
+
 def same_stamps(r):
     rows = np.sort(np.concatenate([np.arange(r.time.size), RNG.integers(0, r.time.size, 200)]))
     return spoiled(r, rows)
@@ -148,6 +152,7 @@ def cut_off(r):
         (dropped, 'samples_missing', {}),
         (held, 'samples_repeated', {}),
         (slow_driver, 'samples_repeated', {}),
+        (slow_positions, 'samples_repeated', {}),
         (same_stamps, 'stamps_repeated', {}),
         (gapped, 'gap_left_out', {}),
         (endless_gap, 'gap_left_out', {}),
