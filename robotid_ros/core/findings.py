@@ -256,9 +256,9 @@ F240 velocities_unlike error: The velocities are so many times the derivatives o
   joints have another unit DO Correct what is wrong. Of a table, give --units or --rate WHY
   Velocities are off by as much as the stamps, inertias by twice that; a position in another unit
   makes every parameter wrong.
-F241 rows_copied: From {since:.2f} s on, {count} rows repeat earlier ones in every digit MEANS They
-  are copies: σ is too small DO Leave them out (--to {since:.2f}) WHY Measured values never repeat
-  in every digit while the robot moves.
+F241 rows_copied: From {since:.2f} s on, {count} rows repeat earlier ones in every digit: they are
+  copies, and left out DO Correct what writes the log WHY Measured values never repeat in every
+  digit while the robot moves.
 F242 column_for_two: The position of {joints} is the same in every digit MEANS One column was
   written or named for two joints DO Name the columns by --columns, or correct what writes the log
   WHY Measured values of two joints never agree in every digit while they move.

@@ -71,7 +71,7 @@ def read_description(path: str | Path, arguments: Mapping[str, str] = NO_ARGUMEN
 @contextmanager
 def _packages_beside(path: Path) -> Iterator[None]:
     """Let `$(find …)` find, besides installed packages, checkouts in the folders above a file."""
-    known = os.environ.get('AMENT_PREFIX_PATH')
+    known = os.environ.get('AMENT_PREFIX_PATH', '')
     with TemporaryDirectory() as prefix:
         index = Path(prefix, 'share', 'ament_index', 'resource_index', 'packages')
         index.mkdir(parents=True)
@@ -85,9 +85,7 @@ def _packages_beside(path: Path) -> Iterator[None]:
         try:
             yield
         finally:
-            del os.environ['AMENT_PREFIX_PATH']
-            if known is not None:
-                os.environ['AMENT_PREFIX_PATH'] = known
+            os.environ['AMENT_PREFIX_PATH'] = known
 
 
 def summarise_description(urdf: str, recorded: Collection[str] = ()) -> str:

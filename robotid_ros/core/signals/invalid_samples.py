@@ -94,6 +94,7 @@ def find_usable_samples(recording: Recording, max_gap: float) -> tuple[Mask, lis
     if copies.any():
         since = float(time[kept][copies][0] - time[0])
         notes.append(finding('rows_copied', count=int(copies.sum()), since=since))
+        kept[np.flatnonzero(kept)[copies]] = False
     return kept, [*notes, *_jumps(recording, kept, max_gap)]
 
 

@@ -62,5 +62,6 @@ def test_a_log_that_was_pasted_twice_does_not_validate_itself():
     pasted = identify(dataclasses.replace(half, **twice), arm(), SETTINGS)
     (found,) = select(pasted.findings, 'rows_copied')
     assert found.values['count'] == half.size
+    np.testing.assert_allclose(pasted.estimate.sigma, fitted.estimate.sigma, rtol=0.05)
     together = identify(LogSet((half, other)), arm(), SETTINGS, copy)
     assert select(together.findings, 'validation_copied')
