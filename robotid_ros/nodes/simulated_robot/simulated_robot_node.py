@@ -28,7 +28,7 @@ from controller_manager_msgs.srv import (
     SetHardwareComponentState,
     SwitchController,
 )
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
 from lifecycle_msgs.msg import State as Lifecycle
 from rcl_interfaces.msg import SetParametersResult
@@ -91,8 +91,7 @@ class ControlLoop:
         step: Step | None = None,
     ):
         self.physics, self.sensors, self.controller = physics, sensors, controller
-        # Cycles, how many began late, the largest lag behind their due time, what was lost [s].
-        self.outputs, self.cycles, self.late, self.worst, self.lost = outputs, 0, 0, 0.0, 0.0
+        self.outputs, self.cycles, self.lost = outputs, 0, 0.0  # what was lost [s]
         self.failure: RobotIdError | None = None
         self.simulated_time = settings.real_time_factor != 1.0
         self._factor = settings.real_time_factor
@@ -207,14 +206,11 @@ class ControlLoop:
             lag = time.perf_counter() - due
             # Without waiting, too, the other threads must have their turn.
             time.sleep(max(-lag, 0.0) if step else 0.0)
-            if step and lag > step:
-                self.late += 1
-                self.worst = max(self.worst, lag)
-                if lag > MAX_LAG:
-                    # Go on from now, with a gap in the stamps.
-                    self.lost += lag
-                    self._epoch += 0 if self.simulated_time else round(lag * 1e9)
-                    due += lag
+            if step and lag > MAX_LAG:
+                # Go on from now, with a gap in the stamps.
+                self.lost += lag
+                self._epoch += 0 if self.simulated_time else round(lag * 1e9)
+                due += lag
             try:
                 self.cycle()
             except RobotIdError as error:
@@ -363,7 +359,6 @@ class SimulatedRobot(ConfiguredNode):
         self._truth = self.create_publisher(DiagnosticArray, '~/true_parameters', LATCHED)
         self._publish_descriptions()
         self.create_timer(REPORT_PERIOD, self._report)
-        runtime.publish_diagnostics(self, 'control loop', self._diagnose)
         serve(self, 'break', self._on_break)
         sys.setswitchinterval(SWITCH_INTERVAL)
         # A long goal makes many objects at once: collecting them as often as usual would stop the
@@ -498,13 +493,6 @@ class SimulatedRobot(ConfiguredNode):
                 f'the machine stood still for {self.loop.lost:.1f} s: the stamps have a gap'
             )
             self.loop.lost = 0.0
-
-    def _diagnose(self) -> DiagnosticStatus:
-        """Tell how well the loop keeps time: it is slow on a machine that is too busy."""
-        seen, simulation = self.loop, self.configuration.simulation
-        values = {'cycles': seen.cycles, 'late_cycles': seen.late, 'worst_lag': seen.worst}
-        text, hardware = f"controller '{simulation.controller}'", self.configuration.robot.name
-        return status('', text, values, hardware=hardware)
 
 
 main = partial(runtime.run, SimulatedRobot)
