@@ -3,8 +3,7 @@ Identify many robots from all their recordings.
 
 Identify many recordings of many robots on all cores or a Dask cluster. The results are in a store
 of Parquet files; a later run computes only what is missing. The report has common parameters of
-the robots of a type, outliers and changes. The exit code of run is 4 if, for every identified bag,
-the residual of a joint exceeds half of its effort.
+the robots of a type, outliers and changes.
 
   robotid fleet run recordings -c config/ur10.yaml -o store
   robotid fleet run --manifest bags.csv -c ur10.yaml -c scara=arm.yaml -o store
@@ -19,7 +18,7 @@ import shlex
 import sys
 
 from . import terminal
-from .shared_options import add_output_option, EXIT_UNUSABLE, LOG, option, Outcome
+from .shared_options import add_output_option, LOG, option, Outcome
 from .terminal import print_findings, print_paragraph, print_table, ProgressBar
 
 MOST_REASONS = 10  # failed bags that are named after a run; the store has all
@@ -49,11 +48,10 @@ def run(args: argparse.Namespace) -> Outcome:
     """Add sessions to a store, or report on one."""
     if args.action == 'report':
         return _report(args)
-    from ..core.verdict import POOR, THRESHOLDS
     from ..fleet.pooling import pool
     from ..fleet.run import Engine, find_sources, Run
     from ..fleet.session import load_models
-    from ..fleet.store import SESSIONS, Store
+    from ..fleet.store import Store
 
     sources = find_sources(args.sources, args.manifest)
     progress: ProgressBar = args.progress
@@ -72,18 +70,6 @@ def run(args: argparse.Namespace) -> Outcome:
             terminal.show(f'dashboard: {engine.client.dashboard_link}', stream=sys.stderr)
         work.work(sources, engine)
     pooled = len(pool(work.store))
-    # Of each bag the joint of which most is left; one that is usable is enough.
-    locations, unusable = {source.location for source in sources}, dict[str, str]()
-    rows = work.store.rows(SESSIONS, ('source', 'residual', 'joints'))
-    known = [r for r in rows if r['source'] in locations and r['residual'] is not None]
-    for row in known:
-        left = [(joint['residual'] or 0.0, joint['name']) for joint in row['joints']]
-        worst, name = max(left, default=(0.0, ''), key=lambda each: each[0])
-        if worst > THRESHOLDS[POOR]:
-            unusable[row['source']] = (
-                f'{100.0 * worst:.0f} % of the effort of {name} is unexplained'
-            )
-    usable = not known or len(unusable) < len(known)
 
     def print_all() -> None:
         counts = [(status, str(count)) for status, count in sorted(work.counts.items())]
@@ -92,15 +78,12 @@ def run(args: argparse.Namespace) -> Outcome:
             print_paragraph(reason, location)
         if (more := len(work.reasons) - MOST_REASONS) > 0:
             print_paragraph(f'… and {more} more: see status and reason in the store')
-        for location, text in sorted(unusable.items())[:MOST_REASONS]:
-            print_paragraph(text, location)
         text = f'{args.output}: {pooled} pooled estimates of robots and types'
         print_paragraph(text, 'written')
         print_paragraph(f'robotid fleet report {shlex.quote(args.output)}', 'next')
 
     data = {'counts': work.counts, 'reasons': work.reasons, 'pooled': pooled, 'store': args.output}
-    data['verdict'] = {'usable': usable, 'unusable': unusable}
-    return Outcome(data, print_all, code=0 if usable else EXIT_UNUSABLE)
+    return Outcome(data, print_all)
 
 
 def _report(args: argparse.Namespace) -> Outcome:

@@ -12,7 +12,6 @@ import argparse
 from functools import partial
 from pathlib import Path
 
-from ..exceptions import FileError, RobotIdError
 from .shared_options import add_output_option, Outcome
 from .terminal import show
 
@@ -32,12 +31,5 @@ def run(args: argparse.Namespace) -> Outcome:
     path = Path(args.parameters)
     results, folder = read_results(path), results_folder(path).absolute()
     args.progress.step('writing the page')
-    try:
-        page = save_page('identification', args.output or folder / REPORT, results, folder)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        if args.debug or isinstance(error, RobotIdError):
-            raise
-        raise FileError(
-            f"'{path}' cannot be drawn ({error}): it was edited or is damaged, identify again"
-        ) from error
+    page = save_page('identification', args.output or folder / REPORT, results, folder)
     return Outcome({'report': page}, partial(show, str(page)))

@@ -17,11 +17,7 @@ if TYPE_CHECKING:
     from ..core.findings import Finding
 
 WIDTH = 80  # columns of paragraphs; a narrower terminal has fewer
-# Characters of a line: what one can still look at. Of an error: a sentence, not a page.
-MAX_LINE, MAX_ERROR = 4000, 1000
-KEPT_END = 400  # so much of the end of what is cut is kept: the remedy stands there
-# Rows of a table: what one can still look at; what is shown unasked fits on a screen.
-MAX_ROWS, SHORT = 500, 20
+SHORT = 20  # rows of a table that is shown unasked: they fit on a screen
 MARGIN = 9  # columns of the label in front of a paragraph; a longer one has a colon
 MOST_FINDINGS = 6  # findings that are shown unasked
 MOST_DECIMALS = 6  # decimals of a value with σ; smaller ones have an exponent
@@ -39,16 +35,9 @@ STYLES = {'good': '32', 'doubtful': '33', 'bad': '31', 'heading': '1'}  # as ter
 LABELS = dict(error='bad', warning='doubtful', ok='good')
 
 
-def printable(text: str, longest: int = MAX_LINE) -> str:
-    """Escape what a terminal acts upon, and cut lines that nobody reads."""
-    text = _CONTROL.sub(lambda match: ascii(match.group())[1:-1], text)
-    return '\n'.join(
-        line
-        if len(line) <= longest
-        else f'{line[: longest - KEPT_END]} … {len(line) - longest} characters more … '
-        f'{line[-KEPT_END:]}'
-        for line in text.split('\n')
-    )
+def printable(text: str) -> str:
+    """Escape what a terminal acts upon."""
+    return _CONTROL.sub(lambda match: ascii(match.group())[1:-1], text)
 
 
 def show(
@@ -110,7 +99,7 @@ def wrapped(text: str, stream: TextIO, indent: int = 2) -> str:
 
 def print_error(text: str) -> None:
     """Print a sentence on standard error: a line, broken between words on a terminal."""
-    text = printable(f'robotid: {text}', MAX_ERROR)
+    text = f'robotid: {text}'
     show(wrapped(text, sys.stderr) if sys.stderr.isatty() else text, 'bad', stream=sys.stderr)
 
 
@@ -122,7 +111,6 @@ def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]], align: st
 def format_table(headers: Sequence[str], rows: Iterable[Sequence[str]], align: str) -> str:
     """Lay out a table, `align` has '<' or '>' for each column; a text at the end may wrap."""
     body = [[printable(str(cell)) for cell in row] for row in rows]
-    more, body = len(body) - MAX_ROWS, body[:MAX_ROWS]
     columns = [*zip(headers, *body, strict=True)]
     widths = [max(map(len, column)) for column in columns]
 
@@ -132,12 +120,12 @@ def format_table(headers: Sequence[str], rows: Iterable[Sequence[str]], align: s
 
     lines = [laid_out(row) for row in (headers, *body)]
     last = sum(widths[:-1]) + len(GAP) * (len(columns) - 1)
-    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else MAX_LINE
+    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
     if align[-1] == '<' and room - last >= MIN_TEXT_WIDTH:
         indent = ' ' * last
         lines = [textwrap.fill(line, room, subsequent_indent=indent, **WHOLE) for line in lines]
     lines.insert(1, '─' * min(last + widths[-1], room))
-    return '\n'.join([*lines, f'… and {more} more'] if more > 0 else lines)
+    return '\n'.join(lines)
 
 
 def format_number(value: float, digits: int = 4) -> str:

@@ -105,7 +105,7 @@ FINDINGS = """\
 F001 of_earlier_version: {text} WHY Files of earlier versions have sentences only.
 # F1: input
 F101 columns_found info: Columns of '{table}' were found by their names: [[{quantities}
-  {columns}]][[; {alike} fit too]][[; {in_si} without a unit are taken as SI]] DO If this is wrong,
+  {columns}]][[; {in_si} without a unit are taken as SI]] DO If this is wrong,
   give --columns and --units WHY A column of another quantity or unit makes every parameter wrong.
 F102 unit_assumed info: {quantity} is taken as {unit}, for {reason}[[, which leaves hardly any
   motion of {slow}]] DO If the unit is another one, give it by --units[[, one of each joint between
@@ -128,9 +128,6 @@ F109 joints_by_number: Columns {columns} are matched by number to {joints} of {c
 F111 rows_of_other_joints info: {count} rows of other joints, or of the same joints in another
   order, are left out DO To use them, record a bag WHY Where publishers share a
   topic, a column is of another joint in each row.
-F113 rows_sorted info: The rows are not in the order of their stamps: they are sorted DO Export
-  them in the order of recording, or name another column of times by --columns WHY Derivatives need
-  samples in order of time.
 F114 rows_interpolated info: Positions and efforts are in different rows: they are interpolated WHY
   An interpolated effort has less noise than a measured one, and is late or early.
 F115 rows_without_states info: {count} rows without positions and efforts are left out WHY These

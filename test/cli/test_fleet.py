@@ -2,14 +2,11 @@
 
 import builtins
 from importlib.util import find_spec
-import json
 import re
 from urllib.parse import unquote
 
 import pytest
 from small_fleet import CONFIG, write_bag
-
-from robotid_ros.cli.shared_options import EXIT_UNUSABLE
 
 from .conftest import readable, unwrapped
 
@@ -59,20 +56,6 @@ def test_an_outlier_leads_to_its_sessions_and_reports(run, tmp_path):
     report.unlink()
     run('fleet', 'report', store)
     assert 'robotid identify &#39;' in (store / 'report.html').read_text()
-
-
-@pytest.mark.slow
-def test_a_fleet_is_unusable_where_every_bag_is(run, tmp_path):
-    """More than half of a joint's effort is noise; beside a good bag, only that bag is named."""
-    bad = write_bag(tmp_path / 'r0', 'bad', noise=30.0)
-    good = write_bag(tmp_path / 'r0', 'good', seed=1, day=1)
-    options = ('-c', CONFIG, '-o', tmp_path / 'store', '--workers', '1', '--json')
-    for bags, expected in (((bad,), EXIT_UNUSABLE), ((bad, good), 0)):
-        code, out, _ = run('fleet', 'run', *bags, *options)
-        verdict = json.loads(out)['verdict']
-        assert code == expected and verdict['usable'] == (expected == 0)
-        ((location, reason),) = verdict['unusable'].items()
-        assert 'bad' in location and 'of the effort of joint_' in reason
 
 
 def test_what_is_missing_is_one_sentence(run, tmp_path, monkeypatch):

@@ -268,7 +268,7 @@ def test_the_notebook_runs(inputs, tmp_path, monkeypatch):
 def _run_command(run, line: str) -> str:
     words = shlex.split(line)
     assert words[0] == 'robotid', f'{line}: run it, or say in ELSEWHERE what covers it'
-    if words[1] in ('identify', 'payload', 'validate', 'compare', 'rollout'):
+    if words[1] in ('identify', 'payload', 'validate', 'compare'):
         words.append('--force')  # the commands of a page are alternatives, here on one log
     code, out, err = run(*words[1:])
     # 3: a design in no time is poor.

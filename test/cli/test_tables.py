@@ -47,7 +47,7 @@ def test_a_csv_and_a_urdf_are_all_it_takes(run, log, scara, tmp_path):
     code, text, err = run('identify', log / 'log.csv', *options)
     assert (code, err) == (0, '')
     assert (
-        'found by their names: time t, position q1 … q2, velocity dq1 … dq2, effort tau1 … tau2'
+        'found by their names: time t, position q{i}, velocity dq{i}, effort tau{i}'
         in unwrapped(text)
     )
     fits(out, scara)

@@ -121,7 +121,6 @@ identify log.csv --urdf still.urdf | give the description of the robot that was 
 identify log.csv --urdf empty.csv | is empty: give the right file
 identify log.csv -c arm.urdf | give the .yaml that 'robotid init arm.urdf' writes
 identify log.csv -c amr.yaml | did you mean 'arm.yaml'?
-identify gbk.csv --urdf arm.urdf | if the file has other names, save it as UTF-8
 identify log.csv -c tabs.yaml | correct it, or give another file
 identify log.csv -c list.yaml | it must hold '/**:'
 identify log.csv -c kept.yaml | it must hold '/**:'
@@ -450,7 +449,6 @@ def folder(tmp_path_factory):
     np.savez(folder / 'half.npz', time=time, position=table[:, 1:3], effort=table[:, 3:])
     whole = (folder / 'half.npz').read_bytes()
     (folder / 'half.npz').write_bytes(whole[: len(whole) // 2])
-    (folder / 'gbk.csv').write_bytes(('时间,位置1,力矩1\n' + '1,2,3\n' * 9).encode('gbk'))
     (folder / 'latin.yaml').write_bytes(f'{HEAD}, name: Größe}}\n'.encode('latin-1'))
     os.mkfifo(folder / 'pipe.csv')
     (folder / 'folder.csv').mkdir()

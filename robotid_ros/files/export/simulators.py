@@ -49,8 +49,6 @@ from .identified_model import (
 from .identified_urdf import comment
 
 TEMPLATES = Path(__file__).parent / 'descriptions'
-# Of the triangle inequality, relative: what rounding in a description explains.
-ROUNDING = 1e-6
 # Kinds of shapes, and how many numbers say their size.
 COUNTS = {'box': 3, 'cylinder': 2, 'capsule': 2, 'sphere': 1, 'mesh': 0}
 PACKAGE = 'package://'
@@ -123,18 +121,8 @@ def read_parts(model: IdentifiedModel, kept: Set[str] = EVERYTHING) -> Parts:
         for element in (each for each in link if each.tag in ('visual', 'collision')):
             with contextlib.suppress(ValueError, AttributeError, StopIteration):
                 own.append(_shape(element, colours))
-    notes, impossible = explain_losses(model, kept), []
-    for body in bodies[1:]:
-        mass, _, inertia = urdf_reading.inertial_at_com(body.inertial)
-        least, middle, most = np.linalg.eigvalsh(inertia)
-        if mass > 0.0 and least + middle < (1.0 - ROUNDING) * most:
-            impossible.append(body.name)
-    if impossible:
-        notes.append(
-            f'the description gives {shortened(impossible)} an inertia that no body has, which '
-            'simulators refuse: the nearest one is written'
-        )
-    return Parts(bodies, joints, shapes, described | drives_of(model), efforts, notes)
+    drives = described | drives_of(model)
+    return Parts(bodies, joints, shapes, drives, efforts, explain_losses(model, kept))
 
 
 def render_description(name: str, values: Mapping[str, Any], **filters: Any) -> str:

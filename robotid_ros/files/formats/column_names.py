@@ -263,13 +263,12 @@ class Selection(NamedTuple):
     Columns of one quantity, of one pattern such as `q{i}`.
 
     Members are the number or name of a joint (None: neither) and its column; `meaning` is what
-    their names say, if anything; `others` would do as well, the likeliest first.
+    their names say, if anything.
     """
 
     pattern: str
     members: tuple[tuple[Key, str], ...]
     meaning: Meaning = NOTHING
-    others: tuple['Selection', ...] = ()
 
 
 def group(

@@ -153,7 +153,7 @@ def find(
                 pattern = f'{best.pattern}, {other.pattern}'
                 best = best._replace(pattern=pattern, members=best.members + other.members)
                 break
-        found[quantity] = best._replace(others=tuple(others))
+        found[quantity] = best
     chosen = {n for q in FIELDS if q in found and q not in named for _, n in found[q].members}
     twins = {name: _AGAIN.sub('', name) for name in names if name not in chosen}
     twins = {name: own for name, own in twins.items() if own in chosen}
@@ -273,8 +273,6 @@ def missing(
             f"name them, as in --columns 'time={table.names[0]} position=FIRST..LAST "
             "effort=FIRST..LAST'"
         )
-    said = ''.join(table.names)
-    other = '' if said.isascii() else '; if the file has other names, save it as UTF-8'
     taken = ', '.join(f'{name} {each.pattern}' for name, each in selections.items())
     told = f'; found: {taken}' if taken else ''
     told += f'; passed over: {shortened(table.passed_over)}' if table.passed_over else ''
@@ -283,5 +281,5 @@ def missing(
         example = f'{quantity}=NAME[FIRST:END]'
     return RecordingError(
         f"'{table.source}' has no column that looks like {quantity} by its name (its "
-        f"columns: {columns}{told}): name it with --columns '{example}'{other}"
+        f"columns: {columns}{told}): name it with --columns '{example}'"
     )

@@ -194,24 +194,17 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
             array *= factors('position' if commanded else quantity, unit, prismatic)
     before, taken = list(table.notes), {q: each for q, each in found.items() if q not in named}
     if taken:
-        measured = [quantity for quantity in ('position', 'effort') if quantity in taken]
-        others = [other for quantity in measured for other in taken[quantity].others]
-        shown = {  # what a reader knows columns by
-            s.pattern: f'{s.members[0][1]} … {s.members[-1][1]}'
-            if len(s.members) > 1 and '{' in s.pattern
-            else s.pattern
-            for s in (*taken.values(), *others)
-        }
-        said_by = [(shown[s.pattern], s.meaning.unit) for s in taken.values()]
+        said_by = [(s.pattern, s.meaning.unit) for s in taken.values()]
         before.append(
             finding(
                 'columns_found',
                 table=table.source,
                 quantities=tuple(taken),
                 columns=[pattern + (f' [{unit}]' if unit else '') for pattern, unit in said_by],
-                alike=' and '.join(shown[other.pattern] for other in others[:4]),
                 # What counts as SI for want of a unit.
-                in_si=' and '.join(q for q in measured if not (units[q] or other)),
+                in_si=' and '.join(
+                    q for q in ('position', 'effort') if q in taken and not (units[q] or other)
+                ),
             )
         )
     if not options.commands:

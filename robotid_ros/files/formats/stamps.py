@@ -24,17 +24,10 @@ MAX_LONELY = 0.1
 # Share of steps back in time up to which they are restarts of a clock: newest first has all of
 # them, shuffled rows have half.
 MAX_RESTARTS = 0.1
-# Rows in order move no farther than so many times as they came, which rounding alone makes more.
-MAX_PATH = 1.01
-
-
-def _path(position: np.ndarray) -> float:
-    """Return how far positions (N, n) move from row to row."""
-    return float(np.nansum(np.abs(np.diff(position, axis=0))))
 
 
 def align_rows(stamp: np.ndarray, values: Values) -> tuple[np.ndarray, Values, list[Finding]]:
-    """Bring rows into the order of time, and values of rows of their own onto positions."""
+    """Bring values of rows of their own onto positions; RecordingError: rows in no order."""
     notes: list[Finding] = []
     own = np.asarray(np.isfinite(values['position']).any(axis=1))
     lonely = np.asarray(np.isfinite(values['effort']).any(axis=1) & ~own)
@@ -42,17 +35,10 @@ def align_rows(stamp: np.ndarray, values: Values) -> tuple[np.ndarray, Values, l
         return stamp, values, notes  # which is refused where it is used
     apart, back = lonely.sum() > MAX_LONELY * own.sum(), np.diff(stamp) < 0
     if back.mean() > MAX_RESTARTS or (apart and back.any()):
-        order = np.argsort(stamp, kind='stable')
-        path, in_order = values['position'][own], values['position'][order][own[order]]
-        trials = apart and (np.diff(stamp[own]) < 0).any()
-        if trials or _path(in_order) > MAX_PATH * _path(path):
-            raise RecordingError(
-                'the times go back and forth, and in their order positions jump: name another '
-                "column with --columns 'time=NAME', or give the rate in Hz with --rate"
-            )
-        stamp, values = stamp[order], {quantity: x[order] for quantity, x in values.items()}
-        own, lonely = own[order], lonely[order]
-        notes.append(finding('rows_sorted'))
+        raise RecordingError(
+            'the times go back and forth: sort the rows by time, name another column with '
+            "--columns 'time=NAME', or give the rate in Hz with --rate"
+        )
     if not apart:
         held = own | lonely
         if not held.all():

@@ -17,8 +17,8 @@ function make(name, attributes, text) {
   return node;
 }
 
-// What is around `centre`, as far as `reach`: sliders, the pointer and arrow keys turn it, and
-// `draw` it anew with the view.
+// What is around `centre`, as far as `reach`: sliders and the pointer turn it, and `draw`
+// it anew with the view.
 function turntable(box, { centre, reach }, draw) {
   const svg = box.querySelector('svg');
   const [around, above] = box.querySelectorAll('.turn input');
@@ -34,20 +34,12 @@ function turntable(box, { centre, reach }, draw) {
     };
     draw({ near, place });
   }
-  function turn(degrees, higher) {
-    around.value = ((Number(around.value) + degrees + 540) % 360) - 180;
-    above.value = Number(above.value) + higher;
-    show();
-  }
-  const keys = { ArrowLeft: [5, 0], ArrowRight: [-5, 0], ArrowUp: [0, -5], ArrowDown: [0, 5] };
-  svg.addEventListener('keydown', (event) => {
-    if (!keys[event.key]) return;
-    event.preventDefault();
-    turn(...keys[event.key]);
-  });
   svg.addEventListener('pointerdown', (event) => svg.setPointerCapture(event.pointerId));
   svg.addEventListener('pointermove', (event) => {
-    if (svg.hasPointerCapture(event.pointerId)) turn(-event.movementX, event.movementY);
+    if (!svg.hasPointerCapture(event.pointerId)) return;
+    around.value = ((Number(around.value) - event.movementX + 540) % 360) - 180;
+    above.value = Number(above.value) + event.movementY;
+    show();
   });
   for (const slider of [around, above]) slider.addEventListener('input', show);
   show();
@@ -207,11 +199,6 @@ function animate({ arm }) {
     show();
   });
   button.addEventListener('click', () => play(last === null));
-  box.querySelector('svg').addEventListener('keydown', (event) => {
-    if (event.key !== ' ') return;
-    event.preventDefault();
-    play(last === null);
-  });
   play(!matchMedia('(prefers-reduced-motion: reduce)').matches);
 }
 
