@@ -674,7 +674,6 @@ F1403 manager_warning: {text} DO See controller_manager's log WHY controller_man
   /diagnostics.
 F1404 hardware_inactive error: Hardware '{hardware}' is '{state}' DO See its log, then 'ros2
   control set_hardware_component_state {hardware} active' WHY It does not move.
-F1405 hardware_active ok: {hardware} active WHY The drives follow their controllers.
 F1406 broadcaster_inactive: '{controller}', which publishes joint states, is '{state}' DO Activate
   it: 'ros2 control switch_controllers --activate {controller}' WHY Without joint states no session
   runs.
@@ -762,8 +761,6 @@ F1901 description_unusable error: {reason} DO Correct the robot description WHY 
 F1902 no_description error: [[Nobody publishes '{topic}']][['{empty}' holds nothing though {nodes}
   publishes it]], and no robot.urdf is configured DO Start robot_state_publisher, or give --config
   with robot.urdf WHY ^
-F1903 configured_description info: Nothing on '{topic}', the configured robot.urdf is taken WHY
-  Both should be of the same robot.
 F1904 no_limit: There is no {limit} limit of {joints} DO Set robot.{limit} WHY A motion is planned
   and watched by it.
 F1905 described ok: '{robot}' with the joints {joints} WHY The model is that of this description.

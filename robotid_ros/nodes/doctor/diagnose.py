@@ -100,7 +100,7 @@ def controller_findings(snapshot: GraphSnapshot, robot: Robot | None) -> Iterato
         yield finding('not_serving', controller=name)
     elif snapshot.controller_states is None:
         # It is not active, unless controller_manager knows better.
-        state = snapshot.manager.controllers.get(name) if snapshot.manager else None
+        state = snapshot.manager.state_of(name) if snapshot.manager else None
         which = {'active' if state == 'active' else 'inactive': name}
         topic = snapshot.topic('controller_state').name
         yield finding('controller_silent', topic=topic, state=state or None, **which)
@@ -183,22 +183,19 @@ def manager_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
         yield finding('manager_unanswered', reason=manager.obstacle)
     for text in manager.warnings:
         yield finding('manager_warning', text=text)
-    for hardware, state in manager.hardware.items():
-        if state != 'active':
-            yield finding('hardware_inactive', hardware=hardware, state=state)
-    if manager.hardware and set(manager.hardware.values()) == {'active'}:
-        yield finding('hardware_active', hardware=tuple(manager.hardware))
-    for other, kind in manager.types.items():
-        known = manager.controllers.get(other)
-        if kind == _BROADCASTER and known != 'active':
-            yield finding('broadcaster_inactive', controller=other, state=str(known))
-    if (own := manager.controllers.get(name, 'active')) == 'active':
+    for component in manager.hardware:
+        if (state := component.state.label) != 'active':
+            yield finding('hardware_inactive', hardware=component.name, state=state)
+    for each in manager.controllers:
+        if each.type == _BROADCASTER and each.state != 'active':
+            yield finding('broadcaster_inactive', controller=each.name, state=each.state)
+    if (own := manager.state_of(name)) in (None, 'active'):
         return
     # Who has the joints instead.
-    for other, interfaces in manager.claimed.items():
-        held = {interface.partition('/')[0] for interface in interfaces}
-        if other != name and held & set(snapshot.joints):
-            yield finding('joints_taken', controller=name, state=own, other=other)
+    for each in manager.controllers:
+        held = {interface.partition('/')[0] for interface in each.claimed_interfaces}
+        if each.name != name and held & set(snapshot.joints):
+            yield finding('joints_taken', controller=name, state=own, other=each.name)
 
 
 # Topics on which a robot that is up is heard.
@@ -280,12 +277,11 @@ LEAST_SPACE, ENOUGH_SPACE = 200e6, 2e9
 
 def disk_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
     """Check the folder of the recorder, should it run on this machine."""
-    disk = snapshot.disk
-    if disk is not None and disk.obstacle:
-        yield finding('not_writable', reason=disk.obstacle)
-    elif disk is not None:
-        scarce = Severity.ERROR if disk.free < LEAST_SPACE else Severity.WARNING
-        severity = scarce if disk.free < ENOUGH_SPACE else Severity.OK
-        setting = 'recorder.folder' if severity else None
-        space = finding('disk_space', free=disk.free / 1e9, folder=disk.folder, setting=setting)
-        yield space.at(severity)
+    free, folder = snapshot.free_space, snapshot.configuration.recorder.folder
+    if isinstance(free, str):
+        yield finding('not_writable', reason=free)
+        return
+    scarce = Severity.ERROR if free < LEAST_SPACE else Severity.WARNING
+    severity = scarce if free < ENOUGH_SPACE else Severity.OK
+    setting = 'recorder.folder' if severity else None
+    yield finding('disk_space', free=free / 1e9, folder=folder, setting=setting).at(severity)

@@ -1,6 +1,6 @@
 """A ROS graph as it was heard and asked for a moment, as values; nothing is moved or set."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 import contextlib
 from dataclasses import dataclass, field, replace
 import os
@@ -61,24 +61,22 @@ class Topic(NamedTuple):
 
 @dataclass(frozen=True)
 class ManagerState:
-    """What controller_manager says; types and claims are those that are known."""
+    """What controller_manager says, by its messages ControllerState, HardwareComponentState."""
 
-    controllers: Mapping[str, str] = field(default_factory=dict)  # states such as 'active'
-    hardware: Mapping[str, str] = field(default_factory=dict)  # likewise
-    types: Mapping[str, str] = field(default_factory=dict)  # of controllers
-    claimed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # interfaces of each
-    in_gazebo: bool = False  # some hardware
+    controllers: Sequence[Any] = ()
+    hardware: Sequence[Any] = ()
     rate: float = 0.0  # of its updates [Hz], 0 when unknown
     warnings: tuple[str, ...] = ()  # what it complains about on /diagnostics
     obstacle: str = ''  # why its services were not asked
 
+    def state_of(self, controller: str) -> str | None:
+        """Return the state of a controller, such as 'active', None of one that is not loaded."""
+        return next((each.state for each in self.controllers if each.name == controller), None)
 
-class Disk(NamedTuple):
-    """Where recordings will go: the folder, why nothing can be written there, free space [B]."""
-
-    folder: str
-    obstacle: str = ''
-    free: int = 0
+    @property
+    def in_gazebo(self) -> bool:
+        """Whether some hardware is Gazebo's."""
+        return any(is_gazebo(component.plugin_name) for component in self.hardware)
 
 
 @dataclass(frozen=True)
@@ -87,6 +85,7 @@ class GraphSnapshot:
 
     configuration: Configuration  # defaults where none was given
     controller_name: str  # the joint_trajectory_controller that is meant, in the namespace
+    free_space: int | str  # of `recorder.folder` [B], or why nothing can be written there
     name_was_given: bool = False  # by a user
     candidates: tuple[str, ...] = ()  # controllers that serve follow_joint_trajectory, likewise
     controller: ControllerDescription | None = None  # what it says; None: it does not answer
@@ -103,10 +102,8 @@ class GraphSnapshot:
     # (2, K) when /clock was received, and the time it told [ns]; empty with real time.
     clock: Stamps = field(default_factory=lambda: np.empty((2, 0), np.int64))
     manager: ManagerState | None = None  # None: there is no controller_manager
-    environment: Mapping[str, str] = field(
-        default_factory=dict
-    )  # of which some say who hears whom
-    disk: Disk | None = None  # where recordings go
+    # Of which some say who hears whom.
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     def topic(self, name: str) -> Topic:
         """Return a topic by this package's name; one without anybody where it is unknown."""
@@ -253,7 +250,7 @@ class GraphListener:
             components = self._ask(ListHardwareComponents, 'list_hardware_components').component
         except ControllerError as error:
             return ManagerState(rate=rate, warnings=warnings, obstacle=str(error))
-        return state_from_answers(controllers, components, rate, warnings)
+        return ManagerState(controllers, components, rate, warnings)
 
     def _ask(self, kind: Any, name: str) -> Any:
         client = self._node.create_client(kind, f'{MANAGER}/{name}')
@@ -285,28 +282,12 @@ class GraphListener:
         return Topic(full, *ends)
 
 
-def state_from_answers(
-    controllers: list[Any], components: list[Any], rate: float, warnings: tuple[str, ...] = ()
-) -> ManagerState:
-    """Make a state of ControllerState and HardwareComponentState messages."""
-    return ManagerState(
-        controllers={c.name: c.state for c in controllers},
-        hardware={c.name: c.state.label for c in components},
-        types={c.name: c.type for c in controllers},
-        claimed={c.name: tuple(c.claimed_interfaces) for c in controllers},
-        in_gazebo=any(is_gazebo(c.plugin_name) for c in components),
-        rate=rate,
-        warnings=warnings,
-    )
-
-
-def look_at_disk(folder: str) -> Disk:
-    """Look whether a folder, which may be missing yet, can be written to."""
-    path = Path(folder).expanduser().absolute()
+def free_space(folder: str) -> int | str:
+    """Return the free space of a folder, which may be missing yet [B]; or why there is none."""
     try:
-        return Disk(str(path), '', expect_writable(path))
+        return expect_writable(Path(folder).expanduser())
     except FileError as error:
-        return Disk(str(path), str(error))
+        return str(error)
 
 
 def snapshot_of_graph(
@@ -382,5 +363,5 @@ def snapshot_of_graph(
             clock=np.array(clock, np.int64).reshape(-1, 2).T,
             manager=listener.manager(),
             environment={**os.environ, **given},
-            disk=look_at_disk(configuration.recorder.folder),
+            free_space=free_space(configuration.recorder.folder),
         )

@@ -1,6 +1,6 @@
 """Joint states: complete, in time, numbers; efforts at rest beside the weight of the masses."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 import dataclasses
 from itertools import compress
 import math
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import any_effort, Array
-from ...core.findings import Finding, finding, Severity
+from ...core.findings import Finding, finding, select, Severity
 from ...core.model import build_robot, inverse_dynamics, Robot
 from ...core.setup.joint_choice import place_locked_joints
 from ...exceptions import RobotIdError
@@ -82,12 +82,6 @@ def _constant(values: Array) -> np.ndarray:
     return np.asarray((values == values[0]).all(axis=0) | ~np.isfinite(values).any(axis=0))
 
 
-def moving_joints(stream: JointTable, joints: Sequence[str]) -> list[str]:
-    """Names of the joints that travel in the course of the stream."""
-    travel = np.ptp(np.nan_to_num(stream.position), axis=0) > MAX_TRAVEL
-    return [joint for joint in compress(stream.joints, travel) if joint in joints]
-
-
 def _timing_findings(stream: JointTable) -> Iterator[Finding]:
     """Check the stamps against each other."""
     timing, count = timing_of(stream.stamp, stream.stamp), len(stream.stamp)
@@ -130,8 +124,6 @@ def described_robot(snapshot: GraphSnapshot) -> tuple[Robot | None, tuple[Findin
     except RobotIdError as reason:
         return None, (finding('description_unusable', reason=str(reason)),)
     found = []
-    if snapshot.configured_description and not snapshot.descriptions:
-        found.append(finding('configured_description', topic=topic.name))
     # Limits below which a motion has to be kept.
     for name in ('velocity', 'effort'):
         values = getattr(robot.limits, name)
@@ -193,27 +185,10 @@ def compare_weights(stream: JointTable, robot: Robot) -> tuple[Array, Array, Arr
     return measured, weight, hidden, np.flatnonzero(np.abs(weight) > hidden)
 
 
-def effort_kind(snapshot: GraphSnapshot) -> str:
-    """Return what efforts at rest show themselves to be, a value of `robot.effort_kind`."""
-    robot, stream = described_robot(snapshot)[0], snapshot.states
-    if robot is None or stream is None or not set(robot.joints) <= set(stream.joints):
-        return 'auto'
-    measured, weight, _, heavy = compare_weights(stream, robot)
-    if moving_joints(stream, robot.joints) or not np.isfinite(measured).all():
-        return 'auto'
-    # Efforts of exactly 0 are those of drives without sensors.
-    if not heavy.size or not measured.any():
-        return 'auto'
-    ratio = measured[heavy] / weight[heavy]
-    if (np.abs(ratio) < NO_WEIGHT).all():
-        return 'without_gravity'
-    fits = (ratio > 1.0 / MAX_SCALE) & (ratio < MAX_SCALE)
-    return 'joint_torque' if fits.all() else 'auto'
-
-
 def weight_findings(stream: JointTable, robot: Robot, dead: Collection[str]) -> Iterator[Finding]:
     """Check sign, unit and zero of efforts, but for those of joints that are `dead`."""
-    if moving := moving_joints(stream, robot.joints):
+    travel = np.ptp(np.nan_to_num(stream.columns(robot.joints).position), axis=0)
+    if moving := [*compress(robot.joints, travel > MAX_TRAVEL)]:
         yield finding('moves', moving)
         return
     measured, weight, hidden, heavy = compare_weights(stream, robot)
@@ -248,3 +223,13 @@ def weight_findings(stream: JointTable, robot: Robot, dead: Collection[str]) -> 
     light = (np.abs(weight) <= hidden) & np.isfinite(robot.limits.effort)
     if (rest & light).any():
         yield about('efforts_beyond_weight', np.flatnonzero(rest & light))
+
+
+# What efforts are by a finding on them: values of `robot.effort_kind`.
+KINDS = {'efforts_without_weight': 'without_gravity', 'efforts_like_weight': 'joint_torque'}
+
+
+def effort_kind(snapshot: GraphSnapshot) -> str:
+    """Return what efforts at rest show themselves to be, a value of `robot.effort_kind`."""
+    found = tuple(effort_findings(snapshot, described_robot(snapshot)[0]))
+    return next((kind for name, kind in KINDS.items() if select(found, name)), 'auto')

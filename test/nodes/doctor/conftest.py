@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+from controller_manager_msgs.msg import ControllerState, HardwareComponentState
+from lifecycle_msgs.msg import State
 import numpy as np
 import pytest
 from three_joint_robot import three_joint_urdf
@@ -12,13 +14,7 @@ from robotid_ros.files.configuration import Configuration
 from robotid_ros.files.formats.joint_table import JointTable
 from robotid_ros.nodes.common.controller import ControllerDescription
 from robotid_ros.nodes.doctor.diagnose import diagnose
-from robotid_ros.nodes.doctor.graph_snapshot import (
-    Disk,
-    Endpoint,
-    GraphSnapshot,
-    ManagerState,
-    Topic,
-)
+from robotid_ros.nodes.doctor.graph_snapshot import Endpoint, GraphSnapshot, ManagerState, Topic
 
 JOINTS = ('zjoint', 'joint2', 'joint3')
 URDF = three_joint_urdf(30)
@@ -65,13 +61,34 @@ def snapshot(stream: Callable[..., JointTable]) -> Callable[..., GraphSnapshot]:
             'controller_states': np.array([EPOCH]),
             'commands_effort': True,
             'descriptions': (URDF,),
-            'manager': ManagerState({'arm_controller': 'active'}, {'arm': 'active'}),
+            'manager': manager({'arm_controller': 'active'}, {'arm': 'active'}),
             'environment': {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST'},
-            'disk': Disk('/tmp/recordings', '', 10**11),
+            'free_space': 10**11,
         }
         return GraphSnapshot(**fields | changes)
 
     return make
+
+
+def manager(
+    controllers: dict[str, str],
+    hardware: dict[str, str] | None = None,
+    kind: str = '',
+    claimed: dict[str, list[str]] | None = None,
+    plugin: str = '',
+    **options: Any,
+) -> ManagerState:
+    """Return what controller_manager says: states by name, types, claims by name, a plug-in."""
+    claims = claimed or {}
+    states = [
+        ControllerState(name=name, state=state, type=kind, claimed_interfaces=claims.get(name, []))
+        for name, state in controllers.items()
+    ]
+    components = [
+        HardwareComponentState(name=name, state=State(label=label), plugin_name=plugin)
+        for name, label in (hardware or {}).items()
+    ]
+    return ManagerState(states, components, **options)
 
 
 def controller(**changes) -> ControllerDescription:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,16 +9,9 @@ import pytest
 from robotid_ros.core.findings import CODES, seen_and_remedy, Severity
 from robotid_ros.nodes.doctor import graph_snapshot
 from robotid_ros.nodes.doctor.diagnose import diagnose, subject_of
-from robotid_ros.nodes.doctor.graph_snapshot import (
-    Disk,
-    Endpoint,
-    GraphSnapshot,
-    ManagerState,
-    state_from_answers,
-    Topic,
-)
+from robotid_ros.nodes.doctor.graph_snapshot import Endpoint, GraphSnapshot, Topic
 
-from .conftest import controller, EPOCH, JOINTS, told, topics, URDF
+from .conftest import controller, EPOCH, JOINTS, manager, told, topics, URDF
 
 OTHER = Endpoint('/other')
 
@@ -41,13 +33,11 @@ def test_settings_that_are_right_are_not_told(snapshot: Callable[..., GraphSnaps
         # With position commands this keeps the reference from jumping.
         'interpolate_from_desired_state': True,
     }
-    for rate, manager in ((500.0, 500.0), (333.0, 1000.0), (500.0, 1000.0), (0.0, 1000.0)):
+    for rate, rates in ((500.0, 500.0), (333.0, 1000.0), (500.0, 1000.0), (0.0, 1000.0)):
         found = diagnose(
             snapshot(
                 controller=controller(values=values, rate=rate),
-                manager=ManagerState(
-                    {'arm_controller': 'active'}, {'arm': 'active'}, rate=manager
-                ),
+                manager=manager({'arm_controller': 'active'}, {'arm': 'active'}, rate=rates),
             )
         )
         assert max(finding.severity for finding in found) == Severity.OK, found
@@ -63,10 +53,10 @@ def test_the_worst_comes_first(snapshot: Callable[..., GraphSnapshot]):
 TOPIC = topics()
 LAST = 'set_last_command_interface_value_as_state_on_activation'
 SILENT = {'controller_states': None, 'joint_states': (), 'descriptions': ()}
-MANAGER = ManagerState(
+MANAGER = manager(
     {'arm_controller': 'inactive', 'position_controller': 'active', 'jsb': 'active'},
     {'arm': 'active'},
-    claimed={'position_controller': ('joint2/position',)},
+    claimed={'position_controller': ['joint2/position']},
 )
 
 
@@ -185,7 +175,7 @@ MANAGER = ManagerState(
         (
             {
                 'controller': controller(rate=300.0),
-                'manager': ManagerState({'arm_controller': 'active'}, rate=1000.0),
+                'manager': manager({'arm_controller': 'active'}, rate=1000.0),
             },
             'WARNING',
             'uneven_updates',
@@ -199,16 +189,15 @@ MANAGER = ManagerState(
             {'state': 'inactive', 'other': 'position_controller'},
         ),
         (
-            {'manager': ManagerState({}, {'arm': 'unconfigured'})},
+            {'manager': manager({}, {'arm': 'unconfigured'})},
             'ERROR',
             'hardware_inactive',
             {'hardware': 'arm', 'state': 'unconfigured'},
         ),
         (
             {
-                'manager': ManagerState(
-                    {'jsb': 'inactive'},
-                    types={'jsb': 'joint_state_broadcaster/JointStateBroadcaster'},
+                'manager': manager(
+                    {'jsb': 'inactive'}, kind='joint_state_broadcaster/JointStateBroadcaster'
                 )
             },
             'WARNING',
@@ -216,7 +205,7 @@ MANAGER = ManagerState(
             {'controller': 'jsb', 'state': 'inactive'},
         ),
         (
-            {'manager': ManagerState(obstacle='why')},
+            {'manager': manager({}, obstacle='why')},
             'INFO',
             'manager_unanswered',
             {'reason': 'why'},
@@ -253,12 +242,6 @@ MANAGER = ManagerState(
             'WARNING',
             'no_limit',
             {'joints': ('zjoint', 'joint2', 'joint3'), 'limit': 'velocity'},
-        ),
-        (
-            {'descriptions': (), 'configured_description': URDF},
-            'INFO',
-            'configured_description',
-            {},
         ),
         (
             {'controller': controller(joints=('zjoint', 'joint2', 'a'))},
@@ -298,13 +281,13 @@ MANAGER = ManagerState(
             {'node': '/a', 'topic': 'd'},
         ),
         (
-            {'disk': Disk('/x', "'/x' may not be written to")},
+            {'free_space': "'/x' may not be written to"},
             'ERROR',
             'not_writable',
             {'reason': "'/x' may not be written to"},
         ),
-        ({'disk': Disk('/x', '', 10**9)}, 'WARNING', 'disk_space', {'free': 1.0}),
-        ({'disk': Disk('/x', '', 10**8)}, 'ERROR', 'disk_space', {'free': 0.1}),
+        ({'free_space': 10**9}, 'WARNING', 'disk_space', {'free': 1.0}),
+        ({'free_space': 10**8}, 'ERROR', 'disk_space', {'free': 0.1}),
     ],
 )
 def test_what_is_wrong_is_told(
@@ -335,19 +318,6 @@ def test_publishers_of_different_joints_are_no_rivals(
     assert max(finding.severity for finding in found) == Severity.OK
 
 
-def test_controller_manager_is_understood():
-    one = SimpleNamespace(name='a', state='active', type='t', claimed_interfaces=['j/effort'])
-    component = SimpleNamespace(
-        name='arm',
-        plugin_name='gz_ros2_control/GazeboSimSystem',
-        state=SimpleNamespace(label='inactive'),
-    )
-    state = state_from_answers([one], [component], 500.0)
-    assert (state.controllers, state.hardware) == ({'a': 'active'}, {'arm': 'inactive'})
-    assert (state.claimed, state.rate) == ({'a': ('j/effort',)}, 500.0)
-    assert state.in_gazebo
-
-
 def test_what_gazebo_makes_of_gains_and_friction_is_said(
     snapshot: Callable[..., GraphSnapshot],
 ):
@@ -355,18 +325,17 @@ def test_what_gazebo_makes_of_gains_and_friction_is_said(
     stiff = controller(gains={joint: {'p': 1e5, 'd': 1e3} for joint in JOINTS})
     damped = URDF.replace('<limit', '<dynamics damping="30" friction="1"/><limit')
     for in_gazebo in (True, False):
-        manager = ManagerState({'arm_controller': 'active'}, in_gazebo=in_gazebo)
-        found = diagnose(snapshot(controller=stiff, manager=manager, descriptions=(damped,)))
+        plugin = 'gz_ros2_control/GazeboSimSystem' if in_gazebo else 'ur_robot_driver/Hardware'
+        said = manager({'arm_controller': 'active'}, {'arm': 'active'}, plugin=plugin)
+        found = diagnose(snapshot(controller=stiff, manager=said, descriptions=(damped,)))
         by_name = {CODES[f.code].name: f for f in found}
         assert ('unbearable_gains' in by_name) == ('gazebo_friction' in by_name) == in_gazebo
         assert not in_gazebo or 'joint3' in by_name['unbearable_gains'].joints
 
 
 def test_the_folder_of_recordings_is_looked_at(tmp_path: Path):
-    assert graph_snapshot.look_at_disk(str(tmp_path / 'new')).free > 0
+    assert graph_snapshot.free_space(str(tmp_path / 'new')) > 0
     (tmp_path / 'file').touch()
-    assert (
-        'is a file, not a folder'
-        in graph_snapshot.look_at_disk(str(tmp_path / 'file' / 'new')).obstacle
-    )
+    refused = graph_snapshot.free_space(str(tmp_path / 'file' / 'new'))
+    assert 'is a file, not a folder' in refused
     assert not (tmp_path / 'new').exists()
