@@ -141,12 +141,13 @@ def _set(args: argparse.Namespace, path: Path) -> str:
     expect_ros('setting a payload')
     from ..files.configuration import load
     from ..nodes.common.runtime import lone_node
-    from ..nodes.identification.payload_setting import restore_payload, set_payload
+    from ..nodes.identification.payload_setting import PayloadSetter
 
     joints = args.joints or (load(args.config).robot.joints if args.config else ())
     args.progress.step('setting it')
     with lone_node('robotid_payload', f'/{args.namespace.strip("/")}', None) as node:
+        setter = PayloadSetter(node, TIMEOUT, joints)
         if args.restore:
-            return restore_payload(node, str(path), TIMEOUT, joints)
+            return setter.restore(str(path))
         before = path.with_name(f'{path.stem}_before.yaml')
-        return set_payload(node, args.set, frame, body, before, TIMEOUT, args.service, joints)
+        return setter.set(args.set, frame, body, before, args.service)

@@ -29,7 +29,7 @@ from robotid_ros.files.payload.makers import RELAY
 from robotid_ros.nodes.common.messages import duration_message, to_nanoseconds, to_time, values_of
 from robotid_ros.nodes.common.waiting import result_of
 from robotid_ros.nodes.demo.demo import RelayClient, ROBOT, tool_link, work
-from robotid_ros.nodes.identification.payload_setting import restore_payload, set_payload
+from robotid_ros.nodes.identification.payload_setting import PayloadSetter
 
 from .conftest import Session
 
@@ -238,8 +238,8 @@ def test_an_identified_payload_is_set_at_rest_and_restored(mover: Mover, tmp_pat
     node, file = session.client.node, tmp_path / 'before.yaml'
     body = np.array([1.0, 0.0, 0.0, 0.05, *[np.nan] * 6])
     with pytest.raises(ControllerError, match='unknown frame'):
-        set_payload(node, RELAY, 'tol0', body, file, PATIENCE)
-    set_payload(node, RELAY, 'tool0', body, file.with_name('again.yaml'), PATIENCE)
+        PayloadSetter(node, PATIENCE).set(RELAY, 'tol0', body, file)
+    PayloadSetter(node, PATIENCE).set(RELAY, 'tool0', body, file.with_name('again.yaml'))
     get = GetParameters.Request(names=['feedforward.payload.mass', 'feedforward.payload.frame'])
 
     def present() -> tuple[float, str]:
@@ -248,7 +248,7 @@ def test_an_identified_payload_is_set_at_rest_and_restored(mover: Mover, tmp_pat
 
     assert present() == (1.0, 'tool0')
     assert mover.move(START + 0.3, 1.0).status == GoalStatus.STATUS_SUCCEEDED
-    restore_payload(node, str(file.with_name('again.yaml')), PATIENCE)
+    PayloadSetter(node, PATIENCE).restore(str(file.with_name('again.yaml')))
     assert present() == (0.0, '')
 
 

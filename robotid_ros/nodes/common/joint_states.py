@@ -25,12 +25,10 @@ MAX_REFERENCE_TRAVEL, MAX_TRAVEL = 1e-5, 5e-3
 POLL_PERIOD = 0.01
 
 
-def read_positions(
-    node: Node, joints: Sequence[str], timeout: float, listening: float = LISTENING
-) -> dict[str, float]:
+def read_positions(node: Node, joints: Sequence[str], timeout: float) -> dict[str, float]:
     """Return finite positions by joint, of all who publish them; `joints` must be heard."""
     positions: dict[str, float] = {}
-    end = time.monotonic() + listening
+    end = time.monotonic() + LISTENING
     with closing(BatchedSubscription(node, JointState, 'joint_states')) as states:
 
         def heard() -> bool:
@@ -40,7 +38,7 @@ def read_positions(
             return set(joints) <= positions.keys() and time.monotonic() > end
 
         what = f"no joint states of every joint on '{states.topic}'"
-        wait_until(heard, timeout + listening, what=f'{what}: start the joint_state_broadcaster')
+        wait_until(heard, timeout + LISTENING, what=f'{what}: start the joint_state_broadcaster')
     return positions
 
 

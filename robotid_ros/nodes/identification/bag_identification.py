@@ -28,7 +28,7 @@ from ...files.export.identified_urdf import identified_urdf
 from ...files.identification_input import AnyRecording, EXCITING, open_input, split
 from ...files.results import chosen_settings
 from ...node_settings import IdentificationNodeSettings
-from ..common.verified_model import parameters_of
+from ..common.model_node import parameters_of
 from .result_messages import IdentificationOutcome
 
 FAILED = 'failed'
@@ -45,16 +45,7 @@ def identify_bag(
 ) -> IdentificationOutcome:
     """Identify from a session's bag, write results beside it; RobotIdError: why not."""
     progress(f"reading '{bag}'")
-    reported = 0
-
-    def report(share: float) -> None:
-        """Report every tenth of a long reading."""
-        nonlocal reported
-        if (tenth := int(10.0 * share)) != reported:
-            reported = tenth
-            progress(f'reading, {10 * tenth} %')
-
-    given = open_input([bag], configuration, fallback=description, progress=report)
+    given = open_input([bag], configuration, fallback=description)
     recording, robot, settings = given.recording, given.robot, configuration.identification
     names = [phase.name for phase in recording.phases]
     if FAILED in names and not include_failed:

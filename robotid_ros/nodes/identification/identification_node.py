@@ -24,9 +24,8 @@ from ..common.messages import log_findings, one_line, stack_joint_states
 from ..common.runtime import LATCHED, serve, start_thread, WorkerNode
 from ..common.worker_process import run_in_process
 from .gain_proposal import GainUpdate
-from .live_topics import DriftTopics, ExternalEffortTopics, LivePrediction
+from .live_topics import DriftTopics, ExternalEffortTopics, LivePrediction, ProgressTopic
 from .payload_service import PayloadService
-from .progress_topic import ProgressTopic
 from .result_messages import (
     effort_message,
     effort_messages,

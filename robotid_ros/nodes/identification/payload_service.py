@@ -121,9 +121,9 @@ class PayloadService:
         return sentence
 
     def set(self) -> str:
-        """Set the last payload, see `set_payload`; return a sentence about it."""
+        """Set the last payload, see `PayloadSetter`; return a sentence about it."""
         from ...files.payload.payload_file import read_body
-        from .payload_setting import set_payload
+        from .payload_setting import PayloadSetter
 
         file, settings = self._file, self._settings.payload
         if file is None:
@@ -133,7 +133,8 @@ class PayloadService:
         frame, body, _ = read_body(file)
         before = file.with_name(f'{file.stem}_before.yaml')
         configuration = self._node.configuration
-        place = settings.maker, frame, body, before, configuration.excitation.timeout
-        text = set_payload(self._node, *place, settings.service, configuration.robot.joints)
+        timeout, joints = configuration.excitation.timeout, configuration.robot.joints
+        setter = PayloadSetter(self._node, timeout, joints)
+        text = setter.set(settings.maker, frame, body, before, settings.service)
         self._node.get_logger().info(text)
         return text

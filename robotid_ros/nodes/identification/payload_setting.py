@@ -29,85 +29,69 @@ DISCOVERY = 3.5  # whoever runs is discovered within this time [s]: DDS announce
 REPEAT = 5.0
 
 
-def set_payload(
-    node: Node,
-    maker: str,
-    frame: str,
-    body: Array,
-    file: Path,
-    timeout: float,
-    service: str = '',
-    joints: Sequence[str] = (),
-) -> str:
+class PayloadSetter:
     """
-    Set a body at the driver of a maker and at the relay, where one runs; return a sentence.
+    Sets payloads at a driver and at the relay, where one runs, while `joints` rest.
 
-    It waits while the node's executor spins, so call from a worker thread. The maker is one of
-    `MAKERS`, or `RELAY`, which has no driver; the body is `CENTRAL` (10,) in a frame, NaN where it
-    is unknown. The file, under a new name where one is there, gets what was set before. The
-    `joints` have to rest, as in `check_at_rest`.
-    RobotIdError: nothing is set, unless a driver has not answered; says why, and what to do.
+    It waits while the node's executor spins, so call from a worker thread; `joints` as in
+    `check_at_rest`. RobotIdError: nothing is set, unless a driver has not answered; says why, and
+    what to do.
     """
-    places = _Places(node, maker, service, frame, body, timeout, joints)
-    before, relay = places.body(), places.parameters()
-    file = next(name for name in new_names(file) if not name.exists())
-    write_body(file, frame, before, {'maker': maker, 'service': service, 'relay': relay})
-    wanted = body[0], body[1:4], np.nan_to_num(body[4:]), frame
-    text = places.set(body, dict(zip(PARAMETERS, wanted, strict=True)), relay)
-    centre = ', '.join(f'{x:.4f}' for x in body[1:4])
-    unknown = maker != RELAY and before is None
-    stored = 'is unknown' if unknown else f"is in '{file}': --restore sets it again"
-    return f'{text}: {body[0]:.4g} kg at ({centre}) m in {frame}; what was set before {stored}'
 
-
-def restore_payload(node: Node, file: str, timeout: float, joints: Sequence[str] = ()) -> str:
-    """Set again what was set before, by a file of `set_payload`; RobotIdError: nothing is set."""
-    frame, body, content = read_body(file)
-    maker, relay = content.get('maker'), content.get('relay')
-    if maker is None or not (relay is None or set(relay) == set(PARAMETERS)):
-        raise ConfigurationError(f"'{file}' is no file that --set wrote before a payload")
-    if maker != RELAY and np.isnan(body).all():
-        raise ConfigurationError(
-            f'the earlier payload is unknown, as the driver of {maker} does not publish it: '
-            'set a payload with --set'
-        )
-    given = str(maker), str(content.get('service', '')), frame, body
-    places = _Places(node, *given, timeout, joints)
-    return f'{places.set(body, relay, places.parameters())}: as it was before'
-
-
-class _Places:
-    """The service of a driver and the parameters of the relay, of a robot at rest."""
-
-    def __init__(
-        self,
-        node: Node,
-        maker: str,
-        service: str,
-        frame: str,
-        body: Array,
-        timeout: float,
-        joints: Sequence[str],
-    ):
-        self._node, self._maker, self._timeout = node, maker, timeout
-        self._driver: Driver | None = None
+    def __init__(self, node: Node, timeout: float, joints: Sequence[str] = ()):
+        self._node, self._timeout, self._joints = node, timeout, joints
         self._relay = ParameterClient(node, RELAY, timeout)
-        waited = [self._relay.is_ready]
+        self._driver: Driver | None = None  # of the payload that is set now
+
+    def set(self, maker: str, frame: str, body: Array, file: Path, service: str = '') -> str:
+        """
+        Set a body, by a service of its maker's driver; return a sentence.
+
+        The maker is one of `MAKERS`, or `RELAY`, which has no driver; the body is `CENTRAL` (10,)
+        in a frame, NaN where it is unknown. The file, under a new name where one is there, gets
+        what was set before.
+        """
+        self._find(maker, frame, body, service)
+        before, relay = self._present_body(), self._parameters()
+        file = next(name for name in new_names(file) if not name.exists())
+        write_body(file, frame, before, {'maker': maker, 'service': service, 'relay': relay})
+        wanted = body[0], body[1:4], np.nan_to_num(body[4:]), frame
+        text = self._set(maker, body, dict(zip(PARAMETERS, wanted, strict=True)), relay)
+        centre = ', '.join(f'{x:.4f}' for x in body[1:4])
+        unknown = maker != RELAY and before is None
+        stored = 'is unknown' if unknown else f"is in '{file}': --restore sets it again"
+        return f'{text}: {body[0]:.4g} kg at ({centre}) m in {frame}; what was set before {stored}'
+
+    def restore(self, file: str) -> str:
+        """Set again what was set before, by a file of `set`."""
+        frame, body, content = read_body(file)
+        maker, relay = content.get('maker'), content.get('relay')
+        if maker is None or not (relay is None or set(relay) == set(PARAMETERS)):
+            raise ConfigurationError(f"'{file}' is no file that --set wrote before a payload")
+        if maker != RELAY and np.isnan(body).all():
+            raise ConfigurationError(
+                f'the earlier payload is unknown, as the driver of {maker} does not publish it: '
+                'set a payload with --set'
+            )
+        self._find(str(maker), frame, body, str(content.get('service', '')))
+        return f'{self._set(str(maker), body, relay, self._parameters())}: as it was before'
+
+    def _find(self, maker: str, frame: str, body: Array, service: str) -> None:
+        """Find the driver's service and the relay, and check that the robot rests."""
+        self._driver, waited = None, [self._relay.is_ready]
         if maker != RELAY:
             self._driver = find_driver(maker, frame, body, service)
             self._name = service or self._driver.service
-            self._client = node.create_client(interface(self._driver.type), self._name)
+            self._client = self._node.create_client(interface(self._driver.type), self._name)
             waited.append(self._client.service_is_ready)
         wait_until(lambda: all(ready() for ready in waited), DISCOVERY)
         lacking = self._name if self._driver else f'{RELAY}/set_parameters_atomically'
-        wait_until(
-            waited[-1],
-            timeout,
-            what=f"there is no service '{lacking}': start its node, or name the service",
-        )
-        check_at_rest(BatchedSubscription(node, JointState, 'joint_states'), timeout, joints)
+        what = f"there is no service '{lacking}': start its node, or name the service"
+        wait_until(waited[-1], self._timeout, what=what)
+        states = BatchedSubscription(self._node, JointState, 'joint_states')
+        check_at_rest(states, self._timeout, self._joints)
 
-    def body(self) -> Array | None:
+    def _present_body(self) -> Array | None:
         """Return what the driver says is set, None where it does not."""
         if self._driver is None or self._driver.state is None:
             return None
@@ -120,12 +104,16 @@ class _Places:
 
             return next(reversed(wait_until(heard, DISCOVERY)), None)
 
-    def parameters(self) -> Mapping[str, Any] | None:
+    def _parameters(self) -> Mapping[str, Any] | None:
         """Return the payload that the relay has, None where none runs."""
         return self._relay.get(PARAMETERS) if self._relay.is_ready() else None
 
-    def set(
-        self, body: Array, wanted: Mapping[str, Any] | None, present: Mapping[str, Any] | None
+    def _set(
+        self,
+        maker: str,
+        body: Array,
+        wanted: Mapping[str, Any] | None,
+        present: Mapping[str, Any] | None,
     ) -> str:
         """Set both; the relay gets its present parameters again where the driver refuses."""
         names = []
@@ -139,7 +127,7 @@ class _Places:
                 if names and present is not None:
                     self._set_relay(present)
                 raise
-            names = [self._maker, *names]
+            names = [maker, *names]
         return f'set at {" and ".join(names)}'
 
     def _set_relay(self, values: Mapping[str, Any]) -> None:

@@ -108,7 +108,7 @@ def test_positions_of_several_publishers_are_put_together(node: Node):
         # Both are required: when the second is discovered is not for a test to say.
         found = read_positions(node, (*ARM, *WRIST), PATIENCE)
         with pytest.raises(ControllerError, match='joint_state_broadcaster'):
-            read_positions(node, ('tail_joint',), 0.1, listening=0.1)
+            read_positions(node, ('tail_joint',), 0.1)
     finally:
         end.set()
         thread.join()

@@ -24,12 +24,7 @@ from robotid_ros.files.payload.makers import Driver, Maker, MAKERS, RELAY
 from robotid_ros.files.payload.payload_file import read_body
 from robotid_ros.nodes.common.runtime import SpinThread
 from robotid_ros.nodes.identification import payload_setting
-from robotid_ros.nodes.identification.payload_setting import (
-    _fill,
-    PARAMETERS,
-    restore_payload,
-    set_payload,
-)
+from robotid_ros.nodes.identification.payload_setting import _fill, PARAMETERS, PayloadSetter
 
 pytestmark = pytest.mark.ros
 BODY = np.array([1.5, 0.01, -0.02, 0.08, 0.011, 1e-5, -0.002, 0.012, 0.003, 0.013])
@@ -117,17 +112,18 @@ def robot(domain: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Robot,
 def test_both_are_set_and_restored(robot, tmp_path):
     driver, node = robot
     file = tmp_path / 'gripper_before.yaml'
-    text = set_payload(node, 'here', 'tool0', BODY, file, PATIENCE)
+    text = PayloadSetter(node, PATIENCE).set('here', 'tool0', BODY, file)
     assert text.startswith('set at here and the relay: 1.5 kg at (0.0100, -0.0200, 0.0800) m')
     assert driver.calls == [True]
     new = (1.5, [0.01, -0.02, 0.08], BODY[4:].tolist(), 'tool0')
     assert driver.parameters() == new
     np.testing.assert_array_equal(read_body(file)[1], BEFORE)
     # Nothing is overwritten: a second one has a file of its own.
-    set_payload(node, 'here', 'tool0', BODY, file, PATIENCE)
+    PayloadSetter(node, PATIENCE).set('here', 'tool0', BODY, file)
     assert (tmp_path / 'gripper_before_2.yaml').exists()
     assert (
-        restore_payload(node, str(file), PATIENCE) == 'set at here and the relay: as it was before'
+        PayloadSetter(node, PATIENCE).restore(str(file))
+        == 'set at here and the relay: as it was before'
     )
     assert driver.calls == [True, True, False] and driver.parameters() == OLD
 
@@ -135,8 +131,8 @@ def test_both_are_set_and_restored(robot, tmp_path):
 def test_a_robot_that_carried_nothing_does_so_again(robot, tmp_path):
     driver, node = robot
     driver.body, file = np.zeros(10), tmp_path / 'before.yaml'
-    set_payload(node, 'here', 'tool0', BODY, file, PATIENCE)
-    restore_payload(node, str(file), PATIENCE)
+    PayloadSetter(node, PATIENCE).set('here', 'tool0', BODY, file)
+    PayloadSetter(node, PATIENCE).restore(str(file))
     assert driver.calls == [True, False] and driver.parameters() == OLD
 
 
@@ -144,10 +140,10 @@ def test_what_was_set_before_and_is_unknown_is_not_restored(robot, tmp_path):
     driver, node = robot
     driver.publishes = False
     file = tmp_path / 'before.yaml'
-    assert set_payload(node, 'here', 'tool0', BODY, file, PATIENCE).endswith('is unknown')
+    assert PayloadSetter(node, PATIENCE).set('here', 'tool0', BODY, file).endswith('is unknown')
     assert read_body(file)[2]['mass'] is None
     with pytest.raises(ConfigurationError, match=r'^the earlier payload is unknown[^\n]*$'):
-        restore_payload(node, str(file), PATIENCE)
+        PayloadSetter(node, PATIENCE).restore(str(file))
     assert driver.calls == [True]
 
 
@@ -155,7 +151,7 @@ def test_a_driver_that_refuses_leaves_the_relay_as_it_was(robot, tmp_path):
     driver, node = robot
     driver.accepts = False
     with pytest.raises(ControllerError, match='refused the payload: a program runs'):
-        set_payload(node, 'here', 'tool0', BODY, tmp_path / 'x.yaml', PATIENCE)
+        PayloadSetter(node, PATIENCE).set('here', 'tool0', BODY, tmp_path / 'x.yaml')
     assert driver.calls == [True] and driver.parameters() == OLD
 
 
@@ -163,7 +159,7 @@ def test_a_driver_that_does_not_answer_may_have_set_it(robot, tmp_path):
     driver, node = robot
     driver.answer = Future()
     with pytest.raises(ControllerError, match='which may have set the payload, within'):
-        set_payload(node, 'here', 'tool0', BODY, tmp_path / 'x.yaml', 1.0)
+        PayloadSetter(node, 1.0).set('here', 'tool0', BODY, tmp_path / 'x.yaml')
     assert driver.calls == [True] and driver.parameters() == OLD
     driver.answer.set_result(None)
 
@@ -172,11 +168,11 @@ SETS = f"""
 import sys
 from pathlib import Path
 sys.path[:0] = {sys.path!r}
-from {__name__} import BODY, maker, MAKERS, set_payload
+from {__name__} import BODY, maker, MAKERS, PayloadSetter
 from robotid_ros.nodes.common.runtime import lone_node
 MAKERS['here'] = maker()
 with lone_node('sets', '', None) as node:
-    set_payload(node, 'here', 'tool0', BODY, Path(sys.argv[1]), 60.0)
+    PayloadSetter(node, 60.0).set('here', 'tool0', BODY, Path(sys.argv[1]))
 """
 
 
@@ -189,7 +185,7 @@ def test_what_is_killed_between_relay_and_driver_is_restored_by_its_file(robot, 
         process.kill()
     driver.answer.set_result(None)
     assert driver.parameters()[0] == BODY[0]
-    restore_payload(node, str(file), PATIENCE)
+    PayloadSetter(node, PATIENCE).restore(str(file))
     assert driver.calls == [True, False] and driver.parameters() == OLD
 
 
@@ -197,7 +193,7 @@ def test_a_relay_that_refuses_keeps_the_driver_as_it_was(robot, tmp_path):
     driver, node = robot
     driver.limit = 1.0
     with pytest.raises(ControllerError, match='too heavy'):
-        set_payload(node, 'here', 'tool0', BODY, tmp_path / 'x.yaml', PATIENCE)
+        PayloadSetter(node, PATIENCE).set('here', 'tool0', BODY, tmp_path / 'x.yaml')
     assert driver.calls == [] and driver.parameters() == OLD
 
 
@@ -205,7 +201,7 @@ def test_nothing_is_set_while_the_robot_moves(robot, tmp_path):
     driver, node = robot
     driver.speed = 0.5
     with pytest.raises(ControllerError, match=r'the robot moves \(elbow\): wait until it rests'):
-        set_payload(node, RELAY, 'tool0', BODY, tmp_path / 'x.yaml', PATIENCE)
+        PayloadSetter(node, PATIENCE).set(RELAY, 'tool0', BODY, tmp_path / 'x.yaml')
     assert driver.parameters() == OLD and not list(tmp_path.iterdir())
 
 
@@ -213,14 +209,18 @@ def test_the_relay_alone(robot, tmp_path, monkeypatch):
     driver, node = robot
     file = tmp_path / 'x.yaml'
     point = np.array([*BODY[:4], *[np.nan] * 6])
-    assert set_payload(node, RELAY, 'tool0', point, file, PATIENCE).startswith('set at the relay')
+    assert (
+        PayloadSetter(node, PATIENCE)
+        .set(RELAY, 'tool0', point, file)
+        .startswith('set at the relay')
+    )
     assert driver.parameters() == (1.5, [0.01, -0.02, 0.08], [0.0] * 6, 'tool0')
-    restore_payload(node, str(file), PATIENCE)
+    PayloadSetter(node, PATIENCE).restore(str(file))
     assert driver.calls == [] and driver.parameters() == OLD
     monkeypatch.setattr(payload_setting, 'DISCOVERY', 0.1)
     monkeypatch.setattr(payload_setting, 'RELAY', 'nobody')
     with pytest.raises(ControllerError, match="there is no service 'nobody/"):
-        set_payload(node, 'nobody', 'tool0', BODY, tmp_path / 'x.yaml', 0.2)
+        PayloadSetter(node, 0.2).set('nobody', 'tool0', BODY, tmp_path / 'x.yaml')
 
 
 def test_fields_of_messages_inside_a_request_and_arrays_are_filled():
