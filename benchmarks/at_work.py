@@ -41,8 +41,8 @@ from robotid_ros.files.configuration import Configuration, read_urdf
 from robotid_ros.files.results import write_results
 from robotid_ros.files.trajectory_file import read_design
 from robotid_ros.nodes.common.messages import trajectory_message, values_of
+from robotid_ros.nodes.common.model_node import load_model
 from robotid_ros.nodes.common.runtime import LATCHED
-from robotid_ros.nodes.common.verified_model import load_model
 from robotid_ros.nodes.common.waiting import result_of, wait_until
 from robotid_ros.nodes.demo.demo import RelayClient
 from robotid_ros.nodes.demo.node_processes import claim_domain, NodeProcesses, release_domain

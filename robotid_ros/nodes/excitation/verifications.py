@@ -45,8 +45,8 @@ from ..common.messages import (
     status_array,
     values_of,
 )
+from ..common.model_node import expect_own, load_model, VerifiedModel
 from ..common.runtime import ConfiguredNode, LATCHED
-from ..common.verified_model import expect_own, load_model, VerifiedModel
 from ..common.worker_process import start_in_process
 from .motion_clock import course_of
 from .session import Session

@@ -34,8 +34,8 @@ from ..common import messages, runtime
 from ..common.batched_subscription import BatchedSubscription
 from ..common.controller import by_joint, is_well_formed_state, subscribe_states
 from ..common.messages import MOVING, one_line, stack_joint_states, State, values_of
+from ..common.model_node import expect_own
 from ..common.runtime import ConfiguredNode, LATCHED, LATCHED_HISTORY, STEADY
-from ..common.verified_model import expect_own
 
 # How often joint states are taken [s], what is kept of them, and of messages and sessions.
 POLL_PERIOD, ROWS, MESSAGES, SESSIONS = 0.1, 600, 50, 50

@@ -17,7 +17,7 @@ from robotid_ros.exceptions import ControllerError, RobotStateError, SilentRobot
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.files.results import Results
 from robotid_ros.nodes.common.controller import ControllerDescription
-from robotid_ros.nodes.common.verified_model import VerifiedModel
+from robotid_ros.nodes.common.model_node import VerifiedModel
 from robotid_ros.nodes.excitation.verifications import (
     grown,
     MotionLog,

@@ -8,7 +8,7 @@ import pytest
 from robotid_ros.exceptions import ControllerError, FileError
 from robotid_ros.files.configuration import Configuration, from_mapping, load, read_urdf
 from robotid_ros.files.results import Entry, PARAMETERS, Results, URDF, write_results
-from robotid_ros.nodes.common.verified_model import load_model
+from robotid_ros.nodes.common.model_node import load_model
 from robotid_ros.nodes.excitation.verifications import find_results
 
 CONFIG = Path(__file__).resolve().parents[3] / 'config' / 'scara.yaml'
