@@ -7,7 +7,7 @@ import pytest
 
 from robotid_ros.nodes.common.messages import status
 from robotid_ros.nodes.common.processes import own_process
-from robotid_ros.nodes.recorder.bag_writer_loop import SessionWatch, SILENCE_TIMES
+from robotid_ros.nodes.recorder.recorder_node import SessionWatch, SILENCE_TIMES
 
 
 def heard(**values: object) -> SessionWatch:

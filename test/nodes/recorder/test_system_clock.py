@@ -24,9 +24,8 @@ from robotid_ros.files.bags import open_recording
 from robotid_ros.files.configuration import read_mapping
 from robotid_ros.nodes.common.messages import format_seconds, status, values_of
 from robotid_ros.nodes.common.runtime import LATCHED, SpinThread
-from robotid_ros.nodes.recorder import bag_writer_loop
-from robotid_ros.nodes.recorder.bag_writer_loop import SystemClock
-from robotid_ros.nodes.recorder.recorder_node import Recorder
+from robotid_ros.nodes.recorder import recorder_node
+from robotid_ros.nodes.recorder.recorder_node import Recorder, SystemClock
 
 CONFIG = Path(__file__).resolve().parents[3] / 'config' / 'scara.yaml'
 SECOND = 1_000_000_000
@@ -104,8 +103,8 @@ def test_a_clock_that_is_set_ends_the_recording_of_a_session(
             return newest.get('state') == 'recording' and int(newest['messages']) > 300
 
         wait_until(records, 'it records', lambda: beats[-1:])
-        before = bag_writer_loop.read_offset()
-        monkeypatch.setattr(bag_writer_loop, 'read_offset', lambda: before + round(step * SECOND))
+        before = recorder_node.read_offset()
+        monkeypatch.setattr(recorder_node, 'read_offset', lambda: before + round(step * SECOND))
         wait_until(lambda: states and values_of(states[-1])['state'] == 'closed', 'it closes')
         robot.close()
     sentence = f'the system clock was set by {step:+.2f} s'
