@@ -62,6 +62,10 @@ FIFO_PRIORITY = 50
 # Longest wait for the cycle in which controllers are switched [s].
 SWITCH_TIMEOUT = 1.0
 HARDWARE = 'simulated_robot'  # its name in controller_manager
+STATES = (  # of a controller or of hardware, by whether it is active
+    Lifecycle(id=Lifecycle.PRIMARY_STATE_INACTIVE, label='inactive'),
+    Lifecycle(id=Lifecycle.PRIMARY_STATE_ACTIVE, label='active'),
+)
 # Each controller takes the time for itself: the broadcaster's stamp is later by about this [ns].
 BROADCASTER_DELAY = (20_000, 40_000)
 # A starved clock runs for so long in the mean, and stands for so long at most [s]: 28 % of the
@@ -218,7 +222,7 @@ class ControlLoop:
                 return
 
 
-# How often failures and late cycles are looked for [s].
+# How often failures and gaps of the stamps are looked for [s].
 REPORT_PERIOD = 1.0
 # A thread that computes must give way to the control loop soon; Python's default is 5 ms.
 SWITCH_INTERVAL = 2e-4
@@ -236,14 +240,13 @@ class SimulatedManager(Node):
     ):
         super().__init__(MANAGER, **options)
         self._loop, self._names = loop, (settings.controller, settings.effort_controller)
-        self.create_service(SwitchController, '~/switch_controller', self._on_switch)
-        self.create_service(ListControllers, '~/list_controllers', self._on_list)
-        self.create_service(
-            ListHardwareComponents, '~/list_hardware_components', self._on_list_hardware
-        )
-        self.create_service(
-            SetHardwareComponentState, '~/set_hardware_component_state', self._on_set_hardware
-        )
+        for kind, name, serve_it in (
+            (SwitchController, 'switch_controller', self._on_switch),
+            (ListControllers, 'list_controllers', self._on_list),
+            (ListHardwareComponents, 'list_hardware_components', self._on_list_hardware),
+            (SetHardwareComponentState, 'set_hardware_component_state', self._on_set_hardware),
+        ):
+            self.create_service(kind, f'~/{name}', serve_it)
         topic, qos = f'{settings.effort_controller}/{FORWARDED}', SYSTEM_DEFAULT
         self.create_subscription(Float64MultiArray, topic, self._on_command, qos)
 
@@ -263,56 +266,33 @@ class SimulatedManager(Node):
             self.get_logger().error('a command of the wrong size: the controller is deactivated')
             loop.switch(partial(self._apply, False, False))
 
-    def _on_list(self, _: Any, response: ListControllers.Response) -> ListControllers.Response:
+    def _on_list(self, _: Any, response: Any) -> Any:
         interfaces = [f'{joint}/effort' for joint in self._loop().physics.joints]
         types = JTC, EFFORT_CONTROLLER_TYPES[0]
-        kinds = zip(self._active().items(), types, strict=True)
-        response.controller = [
-            ManagedController(
-                name=name,
-                type=kind,
-                state='active' if active else 'inactive',
-                required_command_interfaces=interfaces,
-                claimed_interfaces=interfaces if active else [],
-            )
-            for (name, active), kind in kinds
-        ]
+        for (name, active), kind in zip(self._active().items(), types, strict=True):
+            listed = ManagedController(name=name, type=kind, state=STATES[active].label)
+            listed.required_command_interfaces = interfaces
+            listed.claimed_interfaces = interfaces if active else []
+            response.controller.append(listed)
         return response
 
-    def _hardware_state(self) -> Lifecycle:
-        if self._loop().braked:
-            return Lifecycle(id=Lifecycle.PRIMARY_STATE_INACTIVE, label='inactive')
-        return Lifecycle(id=Lifecycle.PRIMARY_STATE_ACTIVE, label='active')
-
-    def _on_list_hardware(
-        self, _: Any, response: ListHardwareComponents.Response
-    ) -> ListHardwareComponents.Response:
-        names = (f'{joint}/effort' for joint in self._loop().physics.joints)
-        commands = [HardwareInterface(name=name, is_available=True) for name in names]
-        response.component = [
-            HardwareComponentState(
-                name=HARDWARE,
-                type='system',
-                state=self._hardware_state(),
-                command_interfaces=commands,
-            )
-        ]
+    def _on_list_hardware(self, _: Any, response: Any) -> Any:
+        loop = self._loop()
+        hardware = HardwareComponentState(name=HARDWARE, type='system')
+        hardware.state = STATES[not loop.braked]
+        names = (f'{joint}/effort' for joint in loop.physics.joints)
+        hardware.command_interfaces = [HardwareInterface(name=n, is_available=True) for n in names]
+        response.component = [hardware]
         return response
 
-    def _on_set_hardware(
-        self,
-        request: SetHardwareComponentState.Request,
-        response: SetHardwareComponentState.Response,
-    ) -> SetHardwareComponentState.Response:
-        response.ok = request.name == HARDWARE
+    def _on_set_hardware(self, request: Any, response: Any) -> Any:
+        loop, response.ok = self._loop(), request.name == HARDWARE
         if response.ok:
-            self._loop().braked = request.target_state.id != Lifecycle.PRIMARY_STATE_ACTIVE
-        response.state = self._hardware_state()
+            loop.braked = request.target_state.id != Lifecycle.PRIMARY_STATE_ACTIVE
+        response.state = STATES[not loop.braked]
         return response
 
-    def _on_switch(
-        self, request: SwitchController.Request, response: SwitchController.Response
-    ) -> SwitchController.Response:
+    def _on_switch(self, request: Any, response: Any) -> Any:
         before = self._active()
         on, off = set(request.activate_controllers), set(request.deactivate_controllers)
         trajectory, forwards = (
