@@ -13,6 +13,7 @@ from robotid_ros.core.excitation.trajectory import Motion
 from robotid_ros.core.replay.control_laws import (
     CascadeControl,
     control_law_of,
+    CONTROL_LAWS,
     JointTrajectoryEffort,
     STRATEGIES,
 )
@@ -103,6 +104,12 @@ def test_a_strategy_that_is_not_known_is_refused():
     )
     with pytest.raises(UnknownNameError, match=r'anti-windup strategy.*new'):
         control_law_of(controller, ('a',), np.ones(1))
+
+
+@pytest.mark.parametrize('strategy', STRATEGIES)
+def test_whatever_a_recording_holds_of_the_controllers_gains_may_be_configured(strategy):
+    held = recorded(GainSettings(antiwindup_strategy=strategy))
+    assert set(held) <= set(CONTROL_LAWS[TYPE].gains)
 
 
 @settings(max_examples=50)
