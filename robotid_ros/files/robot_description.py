@@ -59,7 +59,8 @@ def read_description(path: str | Path, arguments: Mapping[str, str] = NO_ARGUMEN
             said = ' '.join(str(cause).split()).partition(', searching')[0]
             reason = said or type(cause).__name__
             if isinstance(cause, OSError) and cause.filename:
-                reason = f"there is no '{os.path.realpath(cause.filename)}'"
+                name = cause.filename  # of a package, where that is
+                reason = f"there is no '{os.path.realpath(name) if os.path.isabs(name) else name}'"
             elif isinstance(cause, RecursionError):
                 reason = 'a file includes itself, or a macro calls itself, without an end'
             raise ModelError(

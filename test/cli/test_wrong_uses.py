@@ -287,7 +287,7 @@ design frame.yaml | did you mean 'tool0'?
 design arm.yaml -o /dev/null/x.yaml | is a file, not a folder: name another one
 design arm.yaml --seed -1 | must be zero or more
 init raw.xacro | {NO_TEXT}
-init package.xacro | source the workspace of the packages
+init package.xacro | beside its own, or source their workspace
 init gone.xacro | gone.xml'): correct it
 init argument.xacro | add x:=VALUE
 init macro.xacro | unknown macro name: xacro:arm

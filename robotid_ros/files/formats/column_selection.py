@@ -4,6 +4,7 @@ Which columns of a table are times, positions, velocities and efforts, of which 
 Where names do not say it, joint states that only words tell, and what columns look like.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 import contextlib
 import re
@@ -276,7 +277,14 @@ def missing(
     taken = ', '.join(f'{name} {each.pattern}' for name, each in selections.items())
     told = f'; found: {taken}' if taken else ''
     told += f'; passed over: {shortened(table.passed_over)}' if table.passed_over else ''
-    example = f'{quantity}={EXAMPLES[quantity]}'
+    # As many numbered columns of unknown meaning as there are of what was found may be it.
+    known = {name for each in selections.values() for _, name in each.members}
+    unknown = (name for name in table.names if name not in known and not understand(name))
+    shapes = Counter(re.sub(r'\d+(?!.*\d)', '{i}', name) for name in unknown)
+    enough = {len(each.members) for q, each in selections.items() if q != 'time'}
+    fitting = (k for k, count in shapes.items() if count in (enough or range(2, count + 1)))
+    example = EXAMPLES[quantity] if quantity == 'time' else next(fitting, EXAMPLES[quantity])
+    example = f'{quantity}={example}'
     if table.names == [*table.places]:
         example = f'{quantity}=NAME[FIRST:END]'
     return RecordingError(

@@ -1,5 +1,7 @@
 """Columns become joint states: which columns, which joints, which units, which stamps."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -91,6 +93,13 @@ def test_a_current_is_taken_where_nothing_better_is_and_told():
 def test_what_is_missing_is_named_with_the_remedy(columns, lacking):
     with pytest.raises(RecordingError, match=f'no column that looks like {lacking} .*{lacking}='):
         read(**columns)
+
+
+@pytest.mark.parametrize(('count', 'told'), [(2, 'load{i}'), (3, 'tau{i}')])
+def test_what_lacks_is_named_by_columns_of_unknown_meaning_if_as_many(count, told):
+    columns = {f'load{k}': TAU[:, 0] for k in range(count)}
+    with pytest.raises(RecordingError, match=re.escape(f"--columns 'effort={told}'")):
+        read(tau_=None, **columns)
 
 
 @pytest.mark.parametrize(
