@@ -137,18 +137,15 @@ def find_false_zeros(values: Array) -> Mask:
 
     Below a dead zone, which reads 0 as well, no other value lies.
     """
-    zero = values == 0.0
-    if not zero.any() or zero.all():
-        return zero & False
-    size, beside = np.abs(np.diff(values)), zero[1:] | zero[:-1]
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], zero, [False]])))
-    ends = np.concatenate([[np.inf], np.abs(values), [np.inf]])
+    zero, ends = values == 0.0, np.concatenate([[np.inf], np.abs(values), [np.inf]])
+    edges = np.flatnonzero(np.diff(zero, prepend=False, append=False))
+    usual = np.abs(np.diff(values))[~(zero[1:] | zero[:-1])]
+    if not edges.size or usual.size < MIN_ROWS or zero.mean() > MAX_INVALID_SHARE:
+        return zero & False  # of a simulated joint at rest 0 is what it needs
     nearest = np.minimum(ends[edges[::2]], ends[edges[1::2] + 1])  # before and after each run
-    if beside.sum() > len(beside) - MIN_ROWS:
-        return zero & False
-    far = nearest > ZERO_FACTOR * np.percentile(size[~beside], SPIKE_PERCENTILE)
-    others = np.abs(values[~zero]) < 0.5 * np.median(nearest)
-    return zero & bool(far.mean() > 0.5 and others.mean() > MIN_CLIPPED_SHARE)
+    far = nearest > ZERO_FACTOR * np.percentile(usual, SPIKE_PERCENTILE)
+    lower = np.abs(values[~zero]) < 0.5 * np.median(nearest)
+    return zero & bool(far.mean() > 0.5 and lower.mean() > MIN_CLIPPED_SHARE)
 
 
 def find_spikes(values: Array) -> Mask:

@@ -278,8 +278,8 @@ def missing(
     told = f'; found: {taken}' if taken else ''
     told += f'; passed over: {shortened(table.passed_over)}' if table.passed_over else ''
     # As many numbered columns of unknown meaning as there are of what was found may be it.
-    known = {name for each in selections.values() for _, name in each.members}
-    unknown = (name for name in table.names if name not in known and not understand(name))
+    found = {name for each in selections.values() for _, name in each.members}
+    unknown = (name for name in table.names if name not in found and not understand(name))
     shapes = Counter(re.sub(r'\d+(?!.*\d)', '{i}', name) for name in unknown)
     enough = {len(each.members) for q, each in selections.items() if q != 'time'}
     fitting = (k for k, count in shapes.items() if count in (enough or range(2, count + 1)))

@@ -5,7 +5,6 @@ import itertools
 import math
 from pathlib import Path
 import stat
-from typing import Any
 
 import numpy as np
 
@@ -159,7 +158,7 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
     if said or beyond.any():
         units['position'] = _unit_of_positions(said, found['position'], values['position'], shares)
         if units['position'] != said:
-            notes.append(_degrees_assumed(values['position'], joints, turning, int(beyond.sum())))
+            notes.append(_degrees_assumed(values['position'], joints, prismatic, beyond))
     if COMMAND in values and not said:
         largest = max(float(np.nanmax(np.abs(values[q]))) for q in ('position', COMMAND))
         if NORMALISED[0] < largest <= NORMALISED[1]:
@@ -275,24 +274,22 @@ def _unit_of_positions(
 
 
 def _degrees_assumed(
-    position: np.ndarray, joints: Sequence[str], turning: Sequence[Any], beyond: int
+    position: np.ndarray, joints: Sequence[str], prismatic: np.ndarray, beyond: np.ndarray
 ) -> Finding:
     """
-    Say that positions (N, n) are taken as degrees, as those of so many joints prove.
+    Say that positions (N, n) are taken as degrees, as those `beyond` limits prove.
 
-    Where the others turn by few degrees, theirs may be radians; of all others, they are.
+    Where other joints turn by few degrees, theirs may be radians; if all others do, they are.
     """
     values = {'reason': 'they exceed the limits of the robot description in rad'}
     low, high = (s * np.nanmax(s * position, axis=0, initial=-math.inf) for s in (-1.0, 1.0))
-    small = np.array([*map(bool, turning)]) & (high - low > SMALL_TURN[0])
-    small &= high - low < SMALL_TURN[1]
+    small = (high - low > SMALL_TURN[0]) & (high - low < SMALL_TURN[1]) & ~prismatic
     if small.any():
         values['slow'] = ', '.join(itertools.compress(joints, small))
         values['units'] = 'position=' + ','.join(np.where(small, 'rad', 'deg'))
-    found = finding('unit_assumed', quantity='position', unit='deg', **values)
-    every = 1 < small.sum() == len(joints) - beyond
-    severity = Severity.ERROR if every else Severity.WARNING
-    return found.at(severity) if small.any() else found
+    every = 1 < small.sum() == len(small) - beyond.sum()
+    severity = Severity.ERROR if every else Severity.WARNING if small.any() else Severity.INFO
+    return finding('unit_assumed', quantity='position', unit='deg', **values).at(severity)
 
 
 def _prove_units(

@@ -174,6 +174,14 @@ def test_what_can_be_repaired_is_and_is_said(made, spoil, name, values):
     right(error)
 
 
+@pytest.mark.parametrize(('share', 'lost'), [(0.1, True), (0.4, False)])
+def test_zeros_of_a_joint_that_mostly_rests_are_values(made, share, lost):
+    effort = made.effort.copy()
+    effort[1000 : 1000 + round(share * len(effort)), 0] = 0.0
+    told = find_usable_samples(spoiled(made, effort=effort), 0.1)[1]
+    assert bool(select(told, 'zeros_left_out')) == lost
+
+
 def test_rows_that_lack_without_a_gap_of_time_are_told(made):
     assert not select(find_usable_samples(made, 0.1)[1], 'position_jumps')
     rows = np.delete(np.arange(made.time.size), slice(2000, 2200))
