@@ -137,11 +137,13 @@ def find_false_zeros(values: Array) -> Mask:
 
     Below a dead zone, which reads 0 as well, no other value lies.
     """
-    zero, ends = values == 0.0, np.concatenate([[np.inf], np.abs(values), [np.inf]])
+    zero = values == 0.0
+    usual = np.abs(np.diff(values))[~(zero[1:] | zero[:-1])] if zero.any() else values[:0]
+    # Of a simulated joint that rests for long, 0 is what it needs.
+    if usual.size < MIN_ROWS or zero.mean() > MAX_INVALID_SHARE:
+        return zero & False
+    ends = np.concatenate([[np.inf], np.abs(values), [np.inf]])
     edges = np.flatnonzero(np.diff(zero, prepend=False, append=False))
-    usual = np.abs(np.diff(values))[~(zero[1:] | zero[:-1])]
-    if not edges.size or usual.size < MIN_ROWS or zero.mean() > MAX_INVALID_SHARE:
-        return zero & False  # of a simulated joint at rest 0 is what it needs
     nearest = np.minimum(ends[edges[::2]], ends[edges[1::2] + 1])  # before and after each run
     far = nearest > ZERO_FACTOR * np.percentile(usual, SPIKE_PERCENTILE)
     lower = np.abs(values[~zero]) < 0.5 * np.median(nearest)

@@ -193,6 +193,12 @@ def _read(
             rows = [
                 *(csv.reader(lines, delimiter=delimiter) if delimiter else map(str.split, lines))
             ]
+            heads = ([*map(str.strip, row)] for row in rows if row and row[0].strip() in names)
+            others = (x for x in heads if len({*x} & {*names}) > 1 and x != [*names][: len(x)])
+            if other := next(others, None):
+                raise RecordingError(
+                    f"'{path}' has another header further down, {', '.join(other)}: split it there"
+                )
             cells = {n: [r[k] if k < len(r) else '' for r in rows] for n, k in index.items()}
             found = [_numbers(str(path), name, own, form) for name, own in cells.items()]
             blocks.append(np.column_stack(found))

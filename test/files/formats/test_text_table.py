@@ -157,6 +157,15 @@ def test_a_header_between_dates_spoils_its_own_row_only(tmp_path):
     np.testing.assert_allclose(np.diff(time[[0, 1, 2, 4, 5, 6]]), 1.0)
 
 
+def test_files_behind_each_other_with_other_columns_are_refused(tmp_path):
+    path = tmp_path / 'a.csv'
+    path.write_text('\n'.join([*lines(','), *lines(',')]))
+    assert np.isnan(read(path)[1]).all(axis=1).sum() == 1
+    path.write_text('\n'.join([*lines(','), *lines(',', names=['t', 'tau1', 'q1'])]))
+    with pytest.raises(RecordingError, match='another header further down, t, tau1, q1: split'):
+        read(path)
+
+
 def test_dates_are_seconds(tmp_path):
     path = tmp_path / 'a.csv'
     stamps = ['2024-01-31 12:00:00.25', '2024-01-31T12:00:01', '2024-01-31 12:00:02Z']
