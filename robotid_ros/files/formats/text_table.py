@@ -198,7 +198,7 @@ def _read(
             if other := next(others, None):
                 raise RecordingError(
                     f"'{path}' has another header further down, {', '.join(other)}: split it there"
-                )
+                ) from None
             cells = {n: [r[k] if k < len(r) else '' for r in rows] for n, k in index.items()}
             found = [_numbers(str(path), name, own, form) for name, own in cells.items()]
             blocks.append(np.column_stack(found))
