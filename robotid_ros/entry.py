@@ -7,6 +7,8 @@ import os
 import signal
 import sys
 
+MOVES_ROBOT = ('excitation', 'feedforward', 'gravity_compensation')
+
 
 def robotid() -> int:
     """Run the command line."""
@@ -20,7 +22,10 @@ def run_node(name: str, *args: list[str]) -> int:
     # No node draws: MuJoCo need not look for a display.
     os.environ.setdefault('MUJOCO_GL', 'disable')
     # A launch that ends while the rest is imported is noticed, too.
-    import_module('.nodes.common.processes', __package__)
+    processes = import_module('.nodes.common.processes', __package__)
+    if name in MOVES_ROBOT:
+        # Its death must not hold up those who stop the robot then.
+        os.environ.update(processes.udp_alone())
     code = _run(f'nodes.{name}.{name}_node', *args)
     # All is closed by now. The interpreter's own end takes seconds where others need the
     # processor, and a signal that arrives meanwhile passes for the node's death.

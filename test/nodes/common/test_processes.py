@@ -10,11 +10,13 @@ import time
 import pytest
 from waiting import PATIENCE
 
+from robotid_ros import entry
 from robotid_ros.nodes.common.processes import child_environment, prefer_threads, udp_alone
 
 # A regular expression that takes ages, in C, with the lock held as Fast DDS does.
 SCRIPT = """
 import re
+from robotid_ros import entry
 from robotid_ros.nodes.common.processes import cancel_exit, exit_after
 exit_after(0.2)
 cancel_exit()
@@ -59,6 +61,18 @@ def test_shared_memory_is_avoided_where_the_user_chose_nothing_else(
     assert Path(next(iter(chosen.values()), '')).name == transport
     # What keeps nodes to this machine is replaced by what does so, too.
     assert ('ROS_AUTOMATIC_DISCOVERY_RANGE' in chosen) == (transport == 'loopback.xml')
+
+
+@pytest.mark.parametrize(('name', 'shares'), [('excitation', False), ('recorder', True)])
+def test_a_node_that_moves_the_robot_shares_no_memory(
+    name: str, shares: bool, monkeypatch: pytest.MonkeyPatch
+):
+    seen = dict[str, str]()
+    monkeypatch.setattr(os, 'environ', {})
+    monkeypatch.setattr(entry, '_run', lambda *_: seen.update(os.environ) or 0)
+    monkeypatch.setattr(os, '_exit', lambda _: None)
+    entry.run_node(name)
+    assert (seen.get('FASTDDS_BUILTIN_TRANSPORTS') != 'UDPv4') == shares
 
 
 def test_threads_that_watch_are_preferred_where_the_system_lets_them():
