@@ -12,7 +12,7 @@ from types import UnionType
 import typing
 from typing import Any, Union
 
-from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor
+from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor, ParameterEvent
 from rclpy.node import Node
 from rclpy.parameter import Parameter, parameter_value_to_python
 from rclpy.parameter_client import AsyncParameterClient
@@ -20,6 +20,8 @@ from rclpy.parameter_client import AsyncParameterClient
 from ...exceptions import ControllerError
 from ...files.configuration import Configuration, from_mapping
 from .waiting import answer_of
+
+EVENTS = '/parameter_events'  # of all nodes
 
 
 def configuration_from_overrides(
@@ -52,6 +54,12 @@ def declare_settings(node: Node, configuration: Configuration, groups: Iterable[
         if name.startswith(wanted):
             rows.append((name, value, descriptor_of(kind, field)))
     node.declare_parameters('', rows, ignore_override=True)
+
+
+def changed_parameters(event: ParameterEvent, node: str) -> dict[str, Any]:
+    """Return the parameters that an event says a node, by its full name, has new or changed."""
+    changed = (*event.new_parameters, *event.changed_parameters) if event.node == node else ()
+    return {each.name: parameter_value_to_python(each.value) for each in changed}
 
 
 class ParameterClient:

@@ -31,7 +31,6 @@ from diagnostic_msgs.msg import DiagnosticStatus
 import numpy as np
 from rcl_interfaces.msg import ParameterEvent
 from rclpy.node import Node
-from rclpy.parameter import parameter_value_to_python
 from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
 
@@ -42,6 +41,7 @@ from ..common import controller as jtc
 from ..common.batched_subscription import BatchedSubscription
 from ..common.messages import values_of
 from ..common.processes import is_alive
+from ..common.ros_parameters import changed_parameters, EVENTS
 from ..common.runtime import full_name, STEADY
 from ..common.waiting import run_in_executor, Silence, wait_until
 from .motion_clock import MotionClock
@@ -51,7 +51,7 @@ from .motion_clock import MotionClock
 PERIOD, PERSISTENCE = 0.1, 0.25
 LATE = 0.05  # what stamps and the estimated start may be off [s]
 # Every node tells here of its parameters, those that change among them.
-EVENTS, GAINS = '/parameter_events', 'gains.'
+GAINS = 'gains.'
 HEARTBEAT = 'recorder/heartbeat'
 # Longest silence of the recorder, which has a heartbeat every 0.1 s, by whether it is seen to be
 # alive: then it lacks processor or disk. Of one on another machine (None) nothing is seen [s].
@@ -117,10 +117,7 @@ class GainWatch:
     def check(self) -> None:
         """Check what has been changed since the last call: a session is recorded with one set."""
         for event in self._events.take_messages():
-            if event.node != self._controller:
-                continue
-            for parameter in (*event.new_parameters, *event.changed_parameters):
-                name, value = parameter.name, parameter_value_to_python(parameter.value)
+            for name, value in changed_parameters(event, self._controller).items():
                 before = self._expected.get(name, value)
                 # NaN, which an unset bound has, equals NaN.
                 if value != before and not (value != value and before != before):

@@ -22,8 +22,10 @@ from action_msgs.msg import GoalStatus, GoalStatusArray
 from control_msgs.action import FollowJointTrajectory
 from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
+from rcl_interfaces.msg import ParameterEvent
 from rclpy.action import ActionClient, ActionServer, CancelResponse
 from rclpy.action.server import ServerGoalHandle
+from rclpy.qos import qos_profile_parameter_events
 from rclpy.task import Future
 from unique_identifier_msgs.msg import UUID
 
@@ -39,6 +41,7 @@ from ..common.guardian import Guardian
 from ..common.messages import one_line, status, status_array, to_nanoseconds, trajectory_message
 from ..common.model_node import ModelNode
 from ..common.processes import prefer_threads
+from ..common.ros_parameters import changed_parameters, EVENTS
 from ..common.runtime import in_thread, LATCHED, STEADY
 from ..common.waiting import run_in_executor, Silence, wait_until
 
@@ -94,7 +97,7 @@ def read_goal(
                 f'a point of the goal lacks {field} of some joint: efforts follow from smooth '
                 'motion, let the planner fill in positions and velocities'
             )
-        values[:] = np.array(rows, dtype=float)[:, order]
+        values[:] = np.frombuffer(b''.join(rows)).reshape(-1, robot.n)[:, order]
     if time[0] < 0.0 or time[-1] == 0.0 or (np.diff(time) <= 0.0).any():
         raise TrajectoryError('the times of the goal do not increase from 0')
     first, time = ahead, time + ahead
@@ -197,6 +200,9 @@ class FeedForward(ModelNode):
         self._description_client = jtc.ControllerClient(self, self._controller, self._timeout)
         self._states = jtc.subscribe_states(self, self._controller)
         self.create_subscription(GoalStatusArray, goals, self._on_goals, LATCHED)
+        # The controller's, by name: with its gains it holds the arm.
+        self._parameters, profile = dict[str, Any](), qos_profile_parameter_events
+        self.create_subscription(ParameterEvent, EVENTS, self._on_parameters, profile)
         self.create_timer(WATCH_PERIOD, self._watch, clock=STEADY)
         self.start_worker(self._retry, self._prepare)
 
@@ -215,8 +221,8 @@ class FeedForward(ModelNode):
         if reason := description.why_no_feed_forward:
             raise ControllerError(reason)
         jtc.check_controller(description, self._model.robot)
+        self._parameters = {**description.values, **self._parameters}
         self._period = 1.0 / (description.rate or USUAL_RATE)
-        self._gains = description.pid_gains(self._model.robot.joints)
         self._guardian = self._new_guardian(self._stopping)
         self._server = EarlyServer(
             self._on_goal,
@@ -407,7 +413,8 @@ class FeedForward(ModelNode):
     def _read_held_effort(self) -> Array:
         """Read what the controller holds (n,) ahead of its feedback; 0 where nobody can know."""
         joints = self._model.robot.joints
-        p, i, d = self._gains
+        gains = ((f'gains.{joint}.{gain}' for joint in joints) for gain in 'pid')
+        p, i, d = (np.array([self._parameters.get(k, 0.0) for k in row]) for row in gains)
         moves, state = np.abs(self._reference()[1]).max() > AT_REST, self._newest_state
         parts = state.output.effort, state.error.positions, state.error.velocities
         effort, error, change = (jtc.by_joint(state, values, joints) for values in parts)
@@ -525,6 +532,9 @@ class FeedForward(ModelNode):
         if others - self._others:
             self._held_effort = None
         self._others = others
+
+    def _on_parameters(self, event: ParameterEvent) -> None:
+        self._parameters |= changed_parameters(event, self.resolve_topic_name(self._controller))
 
     def _renew_guardian(self) -> str:
         self._guardian = self._new_guardian(self._stopping)

@@ -7,12 +7,13 @@ from unittest.mock import call, Mock
 from control_msgs.msg import JointTrajectoryControllerState
 import numpy as np
 import pytest
+from rcl_interfaces.msg import ParameterEvent
+from rclpy.parameter import Parameter
 from rclpy.task import Future
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.exceptions import TrajectoryError
-from robotid_ros.nodes.common.controller import ControllerDescription
 from robotid_ros.nodes.common.messages import duration_message, trajectory_message
 from robotid_ros.nodes.feedforward.feedforward_node import FeedForward, read_goal, Running
 
@@ -124,6 +125,7 @@ class Relay(FeedForward):
         self._controller, self._running = 'arm', {}
         self._latest = self._guarded = self._held_effort = None
         self._others = frozenset()
+        self.resolve_topic_name = '/{}'.format
 
     def run(self, running: Running) -> Mock:
         """Let the controller accept a goal that was sent; return the client's handle."""
@@ -166,10 +168,11 @@ def test_a_goal_takes_over_from_what_the_controller_holds_for_others(integral, s
     state.reference = JointTrajectoryPoint(positions=[0.1], velocities=[float(speed)])
     state.error = JointTrajectoryPoint(positions=[-0.03], velocities=[0.2])
     state.output = JointTrajectoryPoint(effort=[5.0 - 100.0 * 0.03 + 10.0 * 0.2])
-    values = {'joints': joints, 'command_interfaces': ['effort']}
-    values |= {f'gains.turn.{k}': x for k, x in zip('pid', (100.0, integral, 10.0), strict=True)}
-    description = ControllerDescription.from_parameters('arm', values)
-    relay._gains = description.pid_gains(joints)
+    gains = zip('pid', (50.0, integral, 10.0), strict=True)
+    relay._parameters = {f'gains.turn.{gain}': x for gain, x in gains}
+    for node, gain in (('/arm', 100.0), ('/other', 1.0)):
+        changed = [Parameter('gains.turn.p', value=gain).to_parameter_msg()]
+        relay._on_parameters(ParameterEvent(node=node, changed_parameters=changed))
     relay._newest_state, relay._timeout, relay._heard = state, 1.0, -np.inf
     relay._take_states = Mock()
     relay._model, relay._payload, relay._period = Mock(robot=ROBOT, chi=ROBOT.prior), 0.0, 0.01
