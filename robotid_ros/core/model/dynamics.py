@@ -71,18 +71,19 @@ class DriveTorques:
 
     def __init__(self, robot: Robot, chi: Array) -> None:
         self.ratios = np.array([drive.ratios for drive in robot.transmissions])
-        self.rotors, self._direct = np.zeros((robot.n, robot.n)), len(self.ratios) == robot.n
+        self._direct, inertia = len(self.ratios) == robot.n, np.zeros(len(self.ratios))
         plain = dict(zip(PLAIN, np.zeros((3, len(self.ratios))), strict=True))
         # The other terms, with their drive and the values of their parameters.
         self._others = list[tuple[int, FrictionTerm, Array]]()
         for k, drive in enumerate(robot.transmissions):
             if drive.inertia is not None:
-                self.rotors += chi[drive.inertia] * np.outer(drive.ratios, drive.ratios)
+                inertia[k] = chi[drive.inertia]
             for column, term in drive.terms:
                 if term.name in plain:
                     plain[term.name][k] += chi[column]
                 else:
                     self._others.append((k, term, chi[column : column + len(term.kind.symbols)]))
+        self.rotors = (self.ratios.T * inertia) @ self.ratios
         self._viscous, self._coulomb, self._offset = plain.values()
 
     def friction(

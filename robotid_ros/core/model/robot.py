@@ -257,12 +257,12 @@ class Robot:
         units = (('m', 'N') if slides else ('rad', 'N·m') for slides in self.prismatic)
         return dict(zip(self.joints, units, strict=True))
 
-    @property
+    @cached_property
     def first_columns(self) -> Indices:
         """Column of the first standard parameter, XX, of each joint, (n,)."""
         return np.flatnonzero([p.symbol == 'XX' for p in self.parameters])
 
-    @property
+    @cached_property
     def body_columns(self) -> Indices:
         """Columns of the ten inertial parameters of each link, (links, 10)."""
         return np.asarray(self.first_columns[:, None] + np.arange(10))

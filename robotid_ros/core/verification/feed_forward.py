@@ -13,7 +13,7 @@ import numpy as np
 from ...exceptions import TrajectoryError
 from ..arrays import Array, Indices
 from ..excitation.limits import check_efforts
-from ..excitation.trajectory import CubicWaypoints, Motion, Waypoints
+from ..excitation.trajectory import CubicWaypoints, Waypoints
 from ..model import inverse_dynamics, Robot
 from ..model.dynamics import path_columns
 
@@ -22,8 +22,10 @@ from ..model.dynamics import path_columns
 REST = 1.0
 # What lines between points may be off, of the largest effort: less than models, 200 points/s.
 TOLERANCE = 1e-3
-# A line over h updates is off by h²/8 of the second difference, where that is the same throughout.
-LINE = 8.0
+# A line over h updates is off by h²/8 of the second difference, where that is the same throughout,
+# by h²/16 where its ends are half of that off: in between, most lines are right at once.
+LINE = 9.0
+LEAST_LINE = 1e-9  # of a line that an update asks for, so that none has the same place as another
 IN_ONE_CALL = 2048  # updates of a goal whose efforts take a few milliseconds
 MOST_UPDATES = 300_000  # of a motion: ten minutes at 500 Hz, 0.6 GB with seven joints
 
@@ -71,10 +73,8 @@ def goal_with_efforts(
     # Of the middle of the update in which it acts, which is half of one before the sample.
     acting = np.clip(time - 0.5 * period, 0.0, goal.duration)
     acting[-1] = time[-1]
-    # One call for all: calls cost more than what they compute.
-    both = goal.sample(np.concatenate([time, [0.0], acting]))
-    q, dq, ddq = (np.array(x[len(time) :]) for x in both)
     # Held at the beginning first. At rest exactly: rounding would have Coulomb friction.
+    q, dq, ddq = goal.sample(np.concatenate([[0.0], acting]))
     q[0], dq[0], ddq[0] = goal.q[0], goal.dq[0], 0.0
     q[-1], dq[-1], ddq[-1] = goal.q[-1], goal.dq[-1], goal.ddq[-1]
     tau = inverse_dynamics(robot, chi, q, dq, ddq, successive=True, rounded=True)
@@ -87,7 +87,7 @@ def goal_with_efforts(
         share = np.clip(time / max(ramp, 1e-9), 0.0, 1.0)[:, None]
         tau += (1.0 - share**2 * (3.0 - 2.0 * share)) * (present - first)
         scale = robot.largest_efforts
-    return _with_efforts(goal, both, edges, time, tau, scale)
+    return _with_efforts(goal, edges, time, tau, scale)
 
 
 def slowed(goal: Waypoints, factor: float) -> Waypoints:
@@ -109,43 +109,51 @@ def _updates(motion: Waypoints, period: float) -> tuple[Indices, Array]:
 
 
 def _with_efforts(
-    motion: Waypoints, sampled: Motion, edges: Indices, time: Array, tau: Array, scale: Array
+    motion: Waypoints, edges: Indices, time: Array, tau: Array, scale: Array
 ) -> Waypoints:
     """
     Add efforts (N, n) of all updates, and points until straight lines between these are right.
 
     They may be off by `TOLERANCE` of the scale (n,), of the largest one where that is infinite.
-    The motion was sampled at all N times, and at others after them.
     """
-    largest = np.where(np.isfinite(scale), scale, np.abs(tau).max(axis=0))
-    allowed = np.maximum(TOLERANCE * largest, 1e-300)[:, None]
-    wanted = tau.T / allowed
-    own = np.zeros(len(time), dtype=bool)
-    own[edges] = True
-    kept = own.copy()
+    wanted = np.array(tau.T, order='C')
+    largest = np.abs(wanted).max(axis=1)
+    limit = np.where(np.isfinite(scale), scale, largest)
+    # Below 1e-9 of what a joint needs, rounding would be taken for a line that is wrong.
+    allowed = np.maximum(TOLERANCE * limit, 1e-9 * largest + 1e-300)[:, None]
+    wanted /= allowed
+    own, kept = np.zeros((2, len(time)), dtype=bool)
+    own[edges] = kept[edges] = True
     if isinstance(motion, CubicWaypoints):  # whose acceleration jumps: one update later it is new
         kept[edges[:-1] + 1] = True
+    # How many lines the updates ask for; between points that are kept, they get a whole number.
+    lines = np.zeros(len(time))
     bend = np.abs(np.diff(wanted, 2)).max(axis=0)
-    kept[2:-1] |= np.diff(np.floor(np.cumsum(np.sqrt(bend / LINE)))) > 0.0
+    np.fmin(np.sqrt(bend / LINE), 1.0, out=lines[1:-1])
+    lines = np.cumsum(np.where(kept, 0.0, lines) + LEAST_LINE)
+    asked = lines[kept]
+    ends = np.ceil(np.diff(asked, prepend=0.0)).cumsum()
+    kept[lines.searchsorted(np.interp(np.arange(ends[0], ends[-1]), ends, asked))] = True
     while True:
         places = np.flatnonzero(kept)
-        at, knots = time[places], wanted[:, places]
-        off = wanted - [np.interp(time, at, joint) for joint in knots]
+        steps, knots = np.diff(places), wanted[:, places]
+        half, slopes = steps // 2, np.diff(knots) / steps
         # Points that are added go to the middle of what the lines beside them are off.
-        extremes = [f.reduceat(off, places, axis=1) for f in (np.minimum, np.maximum)]
-        middle = 0.25 * np.sum(extremes, axis=0)
-        change = np.clip(middle[:, :-2] + middle[:, 1:-1], -0.5, 0.5)
-        knots[:, 1:-1] += np.where(own[places[1:-1]], 0.0, change)
-        off = wanted - [np.interp(time, at, joint) for joint in knots]
+        off = wanted[:, places[:-1] + half] - knots[:, :-1] - slopes * half
+        change = np.clip(0.25 * (off[:, :-1] + off[:, 1:]), -0.5, 0.5)
+        change[:, own[places[1:-1]]] = 0.0
+        knots[:, 1:-1] += change
+        slopes = np.repeat(np.diff(knots) / steps, steps, axis=1)
+        off = wanted[:, 1:] - knots[:, :1] - slopes.cumsum(axis=1)
         worst = np.abs(off).max(axis=0)
         # Each line that is wrong gets a point where it is farthest off.
-        farthest = np.repeat(np.maximum.reduceat(worst, places), np.diff(places, append=len(time)))
-        if not (added := (worst == farthest) & (worst > 1.0)).any():
+        farthest = np.repeat(np.maximum.reduceat(worst, places[:-1]), steps)
+        if not (wrong := (worst == farthest) & (worst > 1.0)).any():
             break
-        kept |= added
+        kept[1:] |= wrong
     # What the motion's own points hold, to the last digit: a controller wants exact rest.
-    first = np.searchsorted(places, edges)
-    q, dq, ddq = (x[places] for x in sampled)
+    at, first = time[places], own[places]
+    q, dq, ddq = motion.sample(at)
     q[first], dq[first], ddq[first] = motion.q, motion.dq, motion.ddq
     knots = (knots * allowed).T
     knots[first] = tau[edges]

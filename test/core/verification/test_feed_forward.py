@@ -117,9 +117,12 @@ def test_efforts_beyond_a_limit_are_refused(driven: Waypoints, robot: Robot):
 
 def test_a_joint_that_may_bear_nothing_is_not_moved(driven: Waypoints, robot: Robot):
     none = dataclasses.replace(robot.limits, effort=np.array([60.0, 0.0, 30.0]))
-    with pytest.raises(LimitError) as caught:
-        check_feed_forward(driven, dataclasses.replace(robot, limits=none), 1.0)
-    assert caught.value.joint == robot.joints[1]
+    weak = dataclasses.replace(robot, limits=none)
+    goal = dataclasses.replace(driven, tau=None)
+    for points in (driven, goal_with_efforts(goal, weak, robot.prior, PERIOD, np.zeros(3), 0.3)):
+        with pytest.raises(LimitError) as caught:
+            check_feed_forward(points, weak, 1.0)
+        assert caught.value.joint == robot.joints[1]
 
 
 def test_parameters_that_are_no_numbers_make_no_motion(
