@@ -187,7 +187,7 @@ def _gain(trials: Trials, state: Efforts, joint: int) -> tuple[float, int, float
 
     grid = np.log(FACTORS)
     best = grid[np.argmin(left(grid))]
-    log, least = refine(lambda x: float(left(np.array(x))), best, grid[1] - grid[0], 1e-3)
+    log, least = refine(left, best, grid[1] - grid[0], 1e-3)
     # The remedy is the unit, not what noise makes of it.
     factor = _or_unit(found := float(np.exp(log)), EFFORT_UNITS.values())
     return least if factor == found else float(left(np.log(factor))), joint, factor
@@ -338,7 +338,7 @@ class _ReadingSearch:
         k = int(np.argmin(left))
         if left[k] > PROMISING * known:
             return 0.0
-        found, least = refine(lambda x: float(self._left([read(x)])[0]), starts[k], step, 1e-3)
+        found, least = refine(lambda some: self._left([*map(read, some)]), starts[k], step, 1e-3)
         # A right angle is likelier than one beside it.
         return starts[k] if starts[k] in RIGHT and left[k] < AS_GOOD * least else found
 

@@ -23,6 +23,7 @@ MAX_ROWS = 4000  # rows that a trial takes: enough for any fold, in a fraction o
 RIDGE = 1e-9
 EXACT = 1e-3  # σ of a joint that is fitted exactly, over its effort: no sensor is better
 LEAST_SHOWN = 1e-4  # relative residual
+ROUNDING = 1e-12  # of a column of size one
 # States of each joint at which friction may not drive it and inertia may not be negative.
 STATES = 8
 
@@ -252,14 +253,15 @@ def compare(before: Array, after: Array, powers: Array, sigma: Array) -> Trial:
 
 
 def refine(
-    left: Callable[[float], float], start: float, step: float, accuracy: float
+    left: Callable[[Array], Array], start: float, step: float, accuracy: float
 ) -> tuple[float, float]:
-    """Return where within a step of a start a function is least, and what it is there."""
-    from scipy.optimize import minimize_scalar
-
-    near, options = (start - step, start + step), {'xatol': accuracy}
-    found = minimize_scalar(left, bounds=near, method='bounded', options=options)
-    return float(found.x), float(found.fun)
+    """Return where within a step of a start a function of (K,) is least, and what it is there."""
+    while True:
+        near = start + step * np.linspace(-1.0, 1.0, 9)
+        each = left(near)
+        start, least, step = float(near[np.argmin(each)]), float(each.min()), step / 4.0
+        if step < accuracy:
+            return start, least
 
 
 def possible_robots(robot: Robot, base: BaseParameters, rows: Rows) -> Array:
@@ -313,6 +315,26 @@ def normal_solution(normal: Array, right: Array) -> Array:
     return np.asarray(np.linalg.solve(left, (right / scale)[..., None])[..., 0] / scale)
 
 
+def _non_negative_least_squares(E: Array, goal: Array) -> Array | None:
+    """Return the w ≥ 0 of least ‖E w − goal‖, None: not found; SciPy's is slow to import."""
+    w, used = np.zeros(E.shape[1]), np.zeros(E.shape[1], dtype=bool)
+    for _ in range(3 * len(w)):
+        gain = np.where(used, 0.0, E.T @ (goal - E @ w))
+        if gain.max() < ROUNDING:
+            return w
+        used[np.argmax(gain)] = True
+        while True:
+            other = np.zeros(len(w))
+            other[used] = np.linalg.lstsq(E[:, used], goal, rcond=None)[0]
+            below = used & (other <= 0.0)
+            if not below.any():
+                break
+            w += np.min(w[below] / (w[below] - other[below])) * (other - w)
+            used &= ~(below & (w < ROUNDING))
+        w = other
+    return None
+
+
 def _least_distance(normal: Array, value: Array, A: Array) -> Array:
     """
     Minimise (χ − value)ᵀ N (χ − value) with A χ ≥ 0 (Lawson and Hanson 1974, chapter 23).
@@ -320,8 +342,6 @@ def _least_distance(normal: Array, value: Array, A: Array) -> Array:
     With N = L Lᵀ and u = Lᵀ(χ − value): least ‖u‖ with G u ≥ h, G = A L⁻ᵀ, h = −A value. It is
     what non-negative least squares [Gᵀ; hᵀ] w ≈ [0; 1] leaves.
     """
-    from scipy.optimize import nnls
-
     size = np.diag(normal)
     used = size > SINGULAR**2 * size.max(initial=0.0)
     # Parameters without data can make up for a limit that they are in.
@@ -335,11 +355,8 @@ def _least_distance(normal: Array, value: Array, A: Array) -> Array:
     h = h / size
     unit = float(np.abs(h).max())
     E, goal = np.vstack([(G / size[:, None]).T, h / unit]), np.eye(len(L) + 1)[-1]
-    try:
-        rest = E @ nnls(E, goal)[0] - goal
-    except RuntimeError:  # its iterations end: what was asked for is not known
-        return value
-    if -rest[-1] < 1e-12:
+    w = _non_negative_least_squares(E, goal)
+    if w is None or (rest := E @ w - goal)[-1] > -1e-12:
         return value
     result = value.copy()
     result[used] += np.linalg.solve(L.T, unit * rest[:-1] / -rest[-1]) / scale
