@@ -60,10 +60,10 @@ def products(W: Array, D: Array, Y: Array, valid: Mask, folds: Mask) -> Grams:
     n, size = len(W), W.shape[2] + D.shape[2] + 1
     found = np.zeros((len(folds) + 1, n, size, size))
     for j in range(n):
-        rows = np.column_stack([W[j], D[j], Y[j]])[valid[j]]
+        rows, place = np.column_stack([W[j], D[j], Y[j]]), np.flatnonzero(valid[j])
         used = np.flatnonzero(rows.any(axis=0))  # few links hang on a joint
-        rows = np.ascontiguousarray(rows[:, used])
-        for k, own in enumerate([rows, *(rows[fold[valid[j]]] for fold in folds)]):
+        rows = rows[np.ix_(place, used)]
+        for k, own in enumerate([rows, *(rows[fold[place]] for fold in folds)]):
             found[k, j, used[:, None], used] = own.T @ own
     return Grams(found[0], found[1:], int(valid.sum()))
 

@@ -74,9 +74,7 @@ def reduce_by_qr(W: Array) -> tuple[np.ndarray, Array]:
             columns.append(column)
             basis = np.column_stack([basis, rest / length])
     kept = np.array(columns, dtype=np.intp)
-    from scipy.linalg import qr
-
-    Q, upper = qr(R[:, kept], mode='economic')
+    Q, upper = np.linalg.qr(R[:, kept])
     combination = np.linalg.solve(upper, Q.T @ R)
     # Without the scaling, and without rounding.
     matrix = combination * norms / norms[kept][:, None]

@@ -156,7 +156,7 @@ def _fill_inertial(
     (q, dq, ddq), order, jacobian = motion, robot.order, robot.mimic_jacobian
     bodies = robot.body_columns[order]
     own, values = place[bodies], None if chi is None else np.asarray(chi)[bodies]
-    if not (own >= 0).any():
+    if not (own >= 0).any() or not (values is None or values.any()):
         return
     links = out
     if robot.followers:
@@ -177,7 +177,7 @@ def _fill_inertial(
         out[:] = np.tensordot(jacobian.T, links, axes=1)  # W = Gᵀ W(G q)
 
 
-def _link_torques(robot: Robot, chi: Array, q: Array, dq: Array, ddq: Array) -> Array:
+def link_torques(robot: Robot, chi: Array, q: Array, dq: Array, ddq: Array) -> Array:
     """Return the torques (N, n) of the links' inertia and weight, whatever their parameters."""
     rows = np.zeros((robot.n, 1, len(q)))
     _fill_inertial(robot, (q, dq, ddq), np.zeros(robot.p, dtype=np.intp), rows, chi)
@@ -199,17 +199,19 @@ def _looped_torques(robot: Robot, chi: Array, *motion: Array) -> Array:
 
 def inverse_dynamics(
     robot: Robot, chi: Array, q: Array, dq: Array, ddq: Array, *, successive: bool = False,
-    rounded: bool = False,
+    rounded: bool = False, links: Array | None = None,
 ) -> Array:  # fmt: skip
     """
     Torques of the standard parameters: links, rotor inertias, friction, springs and couplings.
 
     Of parameters (p,) of bodies that can exist or not, and q, dq, ddq (N, n): (N, n) [N·m or N].
-    Where a link has no mass, `rounded` ones are right to 1e-7; hundreds take half as long.
+    Where a link has no mass, `rounded` ones are right to 1e-7; hundreds take half as long. Known
+    torques of the `links` (N, n) are not computed again.
     """
     q, dq, ddq = (np.asarray(x, dtype=float) for x in (q, dq, ddq))
     quick = rounded and not robot.followers and hasattr(pinocchio, 'rneaInParallel')
-    links = (_looped_torques if quick else _link_torques)(robot, chi, q, dq, ddq)
+    if links is None:
+        links = (_looped_torques if quick else link_torques)(robot, chi, q, dq, ddq)
     drives = DriveTorques(robot, chi)
     tau = links + ddq @ drives.rotors
     if isinstance(robot, ElasticRobot):
@@ -252,7 +254,7 @@ def mass_matrix(robot: Robot, chi: Array, q: Array) -> Array:
     # What a unit acceleration of each joint takes, and what none does.
     ddq = np.tile(np.vstack([np.eye(n), np.zeros(n)]), (len(poses), 1))
     still = np.zeros_like(ddq)
-    tau = _link_torques(robot, chi, np.repeat(poses, n + 1, axis=0), still, ddq)
+    tau = link_torques(robot, chi, np.repeat(poses, n + 1, axis=0), still, ddq)
     tau = tau.reshape(-1, n + 1, n)
     matrix = tau[:, :n] - tau[:, n:] + DriveTorques(robot, chi).rotors
     return np.asarray(matrix if np.ndim(q) == 2 else matrix[0])

@@ -76,6 +76,7 @@ def plain_equivalent(
 
         band = np.repeat([[1.0], [-decay]], len(rows), axis=1)
         rows = solve_banded((1, 0), band, rows)  # y_k − decay y_{k−1} = row_k
+    rows = np.asarray(np.linalg.qr(rows, mode='r'))  # leaves as much as all samples
     A, target = rows[:, :3], rows[:, 3]
     scale, size = np.maximum(np.linalg.norm(A, axis=0), 1e-300), np.linalg.norm(target)
     candidates = [np.array(near, dtype=float)]
@@ -88,9 +89,9 @@ def plain_equivalent(
         candidates.append(value)
     best, least = candidates[-1], np.inf
     for value in candidates:
-        missed = rms(target - A @ value)
+        missed = float(np.linalg.norm(target - A @ value))
         # The first ones are preferred: friction that is plain stays as it is, to the last digit.
-        if min(value[:2]) >= 0.0 and missed < least - ROUNDING * rms(target):
+        if min(value[:2]) >= 0.0 and missed < least - ROUNDING * size:
             best, least = value, missed
     plain = PlainFriction(*best.tolist())
     missed, relative = difference(plain, dq[moves], friction[moves])

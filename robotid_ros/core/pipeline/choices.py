@@ -79,21 +79,19 @@ def choose_model(
         if chunks is recording:  # an iterator cannot give again what it has given away
             recording = chain(looked_at, chunks)
     try:
-        logs, parts, filters, notes = choose_filters(
-            [_from_its_motion(each) for each in looked_at], robot, signals
-        )
+        base, seen = base_parameters(robot), [_from_its_motion(each) for each in looked_at]
+        logs, parts, filters, notes = choose_filters(seen, robot, base, signals)
         signals = dataclasses.replace(filters, time_offset=signals.time_offset)
-        base = base_parameters(robot)
         instants = [at_instants(log, robot, base, filters) for log in logs]
         filters = dataclasses.replace(filters, rows='moving')
         rows_are_open = settings.signals.rows == 'auto'
         moving = moving_parts(logs, parts, robot, filters) if rows_are_open else []
-        model, gravity = choose_gravity(parts, instants, robot, moving)
+        model, gravity = choose_gravity(parts, instants, robot, base, moving)
         if model.rest_misleads:
             signals = dataclasses.replace(signals, rows='moving')
             pairs = zip(logs, instants, strict=True)
             instants = [at_instants(log, robot, base, filters, own) for log, own in pairs]
-            model, gravity = choose_gravity(moving, instants, robot)
+            model, gravity = choose_gravity(moving, instants, robot, base)
     except (RobotIdError, np.linalg.LinAlgError) as error:
         # Where plain friction cannot be identified either, it says what is wrong.
         note = finding('model_not_chosen', reason=str(error))
@@ -109,7 +107,7 @@ def choose_model(
 
 
 def choose_filters(
-    recordings: Sequence[Recording], robot: Robot, signals: SignalSettings
+    recordings: Sequence[Recording], robot: Robot, base: BaseParameters, signals: SignalSettings
 ) -> tuple[list[Recording], list[Part], SignalSettings, tuple[Finding, ...] | None]:
     """
     Choose the filters, where they are open, with which plain friction predicts folds best.
@@ -117,8 +115,7 @@ def choose_filters(
     Returns the recordings without the delays of their efforts, their rows, the settings of these,
     and, where there was no delay to remove, what was noted of delays; else None.
     """
-    rate, base = min(recording.rate for recording in recordings), base_parameters(robot)
-
+    rate = min(recording.rate for recording in recordings)
     if signals.rows == 'auto':
         signals = dataclasses.replace(signals, rows='every')
 
@@ -164,24 +161,25 @@ def moving_parts(
 
 
 def choose_gravity(
-    parts: Sequence[Part], instants: Sequence[Part], robot: Robot, moving: Sequence[Part] = ()
-) -> tuple[MixedModel, tuple[Finding, ...]]:
+    parts: Sequence[Part], instants: Sequence[Part], robot: Robot, base: BaseParameters,
+    moving: Sequence[Part] = (),
+) -> tuple[MixedModel, tuple[Finding, ...]]:  # fmt: skip
     """
     Choose the mixed model, and note it where the efforts hold no gravity.
 
     Of parts, the same at instants, and, where rows at rest may be left out, without these.
     """
     rows = [part.system.valid for part in moving] or None
-    model = choose(parts, instants, robot, base_parameters(robot), rows)
+    model = choose(parts, instants, robot, base, rows)
     if robot.effort_kind != 'auto' or not robot.gravity.any():
         return model, ()
     weightless = robot.model.copy()
     weightless.gravity.linear = np.zeros(3)
     lighter = dataclasses.replace(robot, model=weightless, effort_kind='without_gravity')
-    base = base_parameters(lighter)
+    other_base = base_parameters(lighter)
 
     def observed(parts: Sequence[Part]) -> list[Part]:
-        systems = [observe(part.samples, lighter, base) for part in parts]
+        systems = [observe(part.samples, lighter, other_base) for part in parts]
         pairs = zip(parts, systems, strict=True)
         return [dataclasses.replace(part, system=system) for part, system in pairs]
 
@@ -189,7 +187,7 @@ def choose_gravity(
     others = observed(parts)
     if not gains_clearly(plain_errors_on(others)(others), plain_errors_on(parts)(parts)):
         return model, ()
-    other = choose(others, observed(instants), lighter, base, rows)
+    other = choose(others, observed(instants), lighter, other_base, rows)
     with_gravity, without = model.shrinkage.residual, other.shrinkage.residual
     clear = gains_clearly(other.shrinkage.errors, model.shrinkage.errors)
     # Of efforts that no model predicts nothing is known, gravity included.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 import contextlib
 import dataclasses
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,10 +26,11 @@ from ..model.robot import BaseParameters, ElasticRobot, Robot
 from ..regression.estimate import agreement, Estimate
 from ..regression.estimators import add_instruments, fit, MIXED
 from ..regression.observation_system import Observed, Rows, System
-from ..replay.didim import describe_iteration, didim, fit_with_simulated_instruments, History
-from ..replay.replay_problem import make_replay_problem
 from ..signals.recording import Recording, Samples
 from .observation import LogSet, observe_recording, RecordingOrChunks, short_names
+
+if TYPE_CHECKING:
+    from ..replay.didim import History
 
 Progress = Callable[[str], None]
 # Methods that need all rows at once, not triangular factors of them; that simulate or instrument
@@ -176,6 +178,18 @@ def _fit(
     method, iterations, replay = settings.method, settings.iterations, settings.replay
     if not (isinstance(recording, Recording) and isinstance(system, Rows)):
         return system, fit(system, method, iterations), [], None
+    if isinstance(robot, ElasticRobot):
+        # The instruments of springs follow from a weighted fit.
+        estimate = fit(system, 'wls' if method == 'iv' else method, iterations)
+        if estimate.method == 'wls':
+            system, estimate = fit_with_instruments(system, robot, estimate)
+        return system, estimate, spring_warnings(system, robot, estimate), None
+    if method not in (*SIMULATED, 'iv'):
+        return system, fit(system, method, iterations), [], None
+    # The replay takes longer to import than most logs to fit.
+    from ..replay.didim import describe_iteration, didim, fit_with_simulated_instruments
+    from ..replay.replay_problem import make_replay_problem
+
     if method in SIMULATED:
         # The replay knows its delays and takes efforts as recorded.
         problem = make_replay_problem(recording, robot, base, replay, samples, method)
@@ -196,14 +210,6 @@ def _fit(
             sigma_torque=np.array([np.linalg.norm(e) / max(len(e), 1) ** 0.5 for e in errors]),
         )
         return system, estimate, history.findings, history
-    if isinstance(robot, ElasticRobot):
-        # The instruments of springs follow from a weighted fit.
-        estimate = fit(system, 'wls' if method == 'iv' else method, iterations)
-        if estimate.method == 'wls':
-            system, estimate = fit_with_instruments(system, robot, estimate)
-        return system, estimate, spring_warnings(system, robot, estimate), None
-    if method != 'iv':
-        return system, fit(system, method, iterations), [], None
     remarks = list[Finding]()
     try:
         problem = make_replay_problem(recording, robot, base, replay, samples)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 import dataclasses
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
 import numpy as np
 
@@ -33,13 +33,15 @@ from ..regression.estimate import Estimate
 from ..regression.estimators import MIXED
 from ..regression.goodness_of_fit import validate_samples, validate_system
 from ..regression.validation import Validation
-from ..replay.didim import History
 from ..signals.invalid_samples import find_copies
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from .choices import choose_model
 from .estimation import check_method, estimate_base_parameters, Progress
 from .observation import LogSet, RecordingOrChunks, validate, without_delays
+
+if TYPE_CHECKING:
+    from ..replay.didim import History
 
 MAX_COPIED = 0.1  # share of a validation that what is fitted may hold as well
 

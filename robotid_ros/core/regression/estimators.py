@@ -84,6 +84,7 @@ def _own_sigma(w: Array, y: Array, count: int) -> float:
     """Return σ of a joint's own least squares, NaN where that says nothing about its noise."""
     if not len(y):
         return np.inf
+    w = w[:, w.any(axis=0)]  # few links hang on a joint
     chi, _, rank, _ = np.linalg.lstsq(w, y, rcond=1e-10)
     if not y.any() or count < FEW_ROWS * rank:
         return np.nan

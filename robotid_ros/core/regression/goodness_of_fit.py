@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array, Mask
-from ..model.dynamics import inverse_dynamics, spring_torque
+from ..model.dynamics import inverse_dynamics, link_torques, spring_torque
 from ..model.friction import OF_POSITION
 from ..model.robot import BaseParameters, ElasticRobot, INERTIAL, Robot
 from ..signals.recording import Samples
@@ -29,7 +29,8 @@ def rigid_and_offset(robot: Robot, columns: Iterable[int]) -> tuple[Mask, Mask]:
 def validate_samples(samples: Samples, robot: Robot, chi: Array) -> Validation:
     """Predict the torques of samples with standard parameters (p,)."""
     q, dq, ddq, keep, measured = samples.q, samples.dq, samples.ddq, samples.decimation, None
-    tau = inverse_dynamics(robot, chi, q, dq, ddq, successive=True)
+    known = link_torques(robot, chi, q, dq, ddq)
+    tau = inverse_dynamics(robot, chi, q, dq, ddq, successive=True, links=known)
     pair, parts = np.stack([samples.tau, tau]), {'position': q[::keep], 'velocity': dq[::keep]}
     if isinstance(robot, ElasticRobot):  # which counts as the measured one at a link
         pair += spring_torque(robot, chi, q)
@@ -37,7 +38,7 @@ def validate_samples(samples: Samples, robot: Robot, chi: Array) -> Validation:
         rigid, offset = rigid_and_offset(robot, range(robot.p))
         still, links = np.zeros_like(q), np.where(rigid, chi, 0.0)
         gravity = inverse_dynamics(robot, links, q, still, still)
-        inertial = inverse_dynamics(robot, links, q, dq, ddq) - gravity
+        inertial = inverse_dynamics(robot, links, q, dq, ddq, links=known) - gravity
         constant = inverse_dynamics(robot, np.where(offset, chi, 0.0), still, still, still)
         # What is left depends on the direction of motion: friction that grows with the load, too.
         rest = tau - gravity - inertial - constant
