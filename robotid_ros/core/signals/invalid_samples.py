@@ -120,8 +120,6 @@ def _jumps(recording: Recording, kept: Mask, max_gap: float) -> list[Finding]:
     # Of a joint that starts to move, the steps beside a large one are large, too.
     beside = np.pad(step, ((1, 1), (0, 0)))
     alone = step > JUMP_FACTOR * np.maximum(beside[:-2], beside[2:])
-    if not alone.any():
-        return []
     usual = np.array([np.quantile(x[x > 0.0], USUAL) if x.any() else np.inf for x in step.T])
     far = alone & (step > JUMP * usual)
     if not far.any():
@@ -408,11 +406,9 @@ def unlikeness(signals: Array, others: Array, orders: int = 1, delay: float = 0.
     if count < MIN_ROWS:
         return least
     steps = np.abs(np.diff(a, prepend=a[..., :1]))
-    if all(_is_usual(x.max(), x, JUMP, 1.0 - USUAL) for x in steps):
-        jumps = np.zeros(steps.shape[1:], dtype=int)
-    else:
-        usual = np.quantile(steps, USUAL, axis=(1, 2), keepdims=True)
-        jumps = ((steps > JUMP * usual) & (usual > 0.0)).any(axis=0).cumsum(axis=1)
+    even = all(_is_usual(x.max(), x, JUMP, 1.0 - USUAL) for x in steps)
+    usual = np.quantile(steps, USUAL, axis=(1, 2), keepdims=True) if not even else np.zeros(())
+    jumps = ((steps > JUMP * usual) & (usual > 0.0)).any(axis=0).cumsum(axis=1)
     for order in range(orders):
         if order:
             b = np.cumsum(0.5 * (b[..., 1:] + b[..., :-1]), axis=2)

@@ -247,7 +247,9 @@ def resample(recording: Recording, robot: Robot, settings: SignalSettings) -> Un
     _check_efforts(grid, robot)
     if (check := (refuse_derived_efforts, *known)) not in recording.passed:
         rows, source = (recording.position, recording.effort, recording.velocity), recording.source
-        refuse_derived_efforts(recording.joints, *rows, where=source)
+        # The second check finds what the first one does in the same positions.
+        if recording.velocity is not None or not np.array_equal(rows[0], grid.position):
+            refuse_derived_efforts(recording.joints, *rows, where=source)
         refuse_derived_efforts(grid.joints, grid.position, grid.effort, rate=rate, where=source)
         recording.passed.add(check)
     cut = clipped_samples(grid.effort, robot.largest_efforts)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import contextlib
 from dataclasses import dataclass, field
 import functools
 import os
@@ -94,15 +95,13 @@ def _register(store: Any, message_type: str, embedded: Any) -> None:
 
     # The parser takes a time that grows with the square of the number of empty lines.
     text = re.sub(r'\n\s*\n', '\n', str(embedded.data or ''))
-    try:
+    # Rosbags raises whatever the text leads to, which only matters when its topic is asked for.
+    with contextlib.suppress(Exception):
         if embedded.format == MessageDefinitionFormat.MSG:
             types = get_types_from_msg(text, message_type)
+            store.register({k: v for k, v in types.items() if k not in store.fielddefs})
         else:
             _add_installed(store, message_type)
-            return
-        store.register({k: v for k, v in types.items() if k not in store.fielddefs})
-    except Exception:  # rosbags raises whatever the text leads to
-        return  # a definition that cannot be read only matters when its topic is asked for
 
 
 def _add_installed(store: Any, message_type: str) -> None:

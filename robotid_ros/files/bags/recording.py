@@ -26,7 +26,7 @@ from ..formats.joint_table import concatenate, JointTable
 from ..formats.read_options import BAG_SUFFIXES, DEFAULTS, ReadOptions
 from .joint_states import add_reference, find_topic, MARGIN, read_joint_states, select_joints
 from .session import add_context, Clock
-from .storage import Bag, open_bag, UNBOUNDED, Window
+from .storage import Bag, METADATA, open_bag, UNBOUNDED, Window
 
 # Messages of a chunk that wait for the next one, as a jump shows from both of its sides: ten times
 # what a part between two jumps must hold to be kept.
@@ -287,8 +287,9 @@ def open_recording(
     path, tables = Path(path), list[JointTable]()
     with contextlib.ExitStack() as stack:
         bag: Bag | None = None
-        if path.exists() and path.suffix not in BAG_SUFFIXES and not options.effort_topic:
-            from ..formats.open_table import open_table  # nodes that write bags read no tables
+        no_bag = path.suffix not in BAG_SUFFIXES and not (path / METADATA).exists()
+        if path.exists() and no_bag and not options.effort_topic:
+            from ..formats.open_table import open_table  # who reads bags needs no tables
 
             table = open_table(path, options)
             tables = [table] if table is not None and len(table.stamp) <= max_samples else []
