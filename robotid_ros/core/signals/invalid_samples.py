@@ -216,22 +216,22 @@ def find_repeated(time: Array, position: Array, effort: Array, max_gap: float) -
 
 def _held(moved: Array) -> Mask:
     """
-    Find rows of steps (N, n) of positions that come at a lower rate than the rows, all at once.
+    Find rows of steps (N, n) within which positions of a slower bus wait for the next ones.
 
-    Coarse encoders in slow motion repeat, too, but then step by one count.
+    Coarse encoders in slow motion repeat, too, but then step by one count; rests are longer.
     """
-    slow = list[Mask]()
+    held, longest = np.ones(len(moved), dtype=bool), 0.0
     for step in moved.T:
         if not MIN_ROWS < np.count_nonzero(step) < 0.7 * len(step):
             continue  # counting is quick: most logs are left here
         places = np.flatnonzero(step)
-        if np.median(np.diff(places)) > 1.0:
-            if np.median(step[places]) > JUMP_FACTOR * step[places].min():
-                slow.append(step == 0.0)
-    if not slow:
-        return np.zeros(len(moved), dtype=bool)
-    some = np.any(slow, axis=0)
-    return some & bool((~some).sum() > 0.5 * (~np.array(slow)).sum(axis=1).min())
+        wait = float(np.median(np.diff(places)))
+        if wait > 1.0 and np.median(step[places]) > JUMP_FACTOR * step[places].min():
+            held, longest = held & (step == 0.0), max(longest, 2.0 * wait)
+    edges = np.flatnonzero(np.diff(held, prepend=False, append=False)).reshape(-1, 2)
+    for start, stop in edges[np.diff(edges)[:, 0] > longest].tolist():
+        held[start:stop] = False
+    return held
 
 
 def find_copies(rows: Array, others: Array | None = None) -> Mask:

@@ -174,6 +174,16 @@ def test_what_can_be_repaired_is_and_is_said(made, spoil, name, values):
     right(error)
 
 
+def test_rests_of_joints_on_a_slower_bus_are_no_repeated_samples(made):
+    rows = np.arange(made.time.size)
+    position = made.position.copy()
+    position[:, 0] = position[np.where((rows > 1000) & (rows < 3000), 1000, rows) // 4 * 4, 0]
+    kept, told = find_usable_samples(spoiled(made, position=position), 0.1)
+    moving = (rows < 1000) | (rows > 3000)
+    assert select(told, 'samples_repeated') and kept[1010:2990].all()
+    assert kept[moving].mean() == pytest.approx(0.25, abs=0.01)
+
+
 @pytest.mark.parametrize(('share', 'lost'), [(0.1, True), (0.4, False)])
 def test_zeros_of_a_joint_that_mostly_rests_are_values(made, share, lost):
     effort = made.effort.copy()
