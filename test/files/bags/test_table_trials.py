@@ -15,10 +15,14 @@ FASTEST = float(np.max(SPEED**2))  # acceleration [rad/s²]
 
 
 def trials(folder, rate, count=2):
-    """Write trials of one motion behind each other; none ends where the next one starts."""
+    """
+    Write trials of one motion behind each other; none ends where the next one starts.
+
+    Efforts drift: what repeats in every digit is a copy.
+    """
     time = np.tile(np.arange(round(DURATION * rate)) / rate, count)
-    q = np.sin(np.outer(time, SPEED))
-    rows = np.column_stack([time, q, np.cos(np.outer(time, 0.7 * SPEED))])
+    q, drift = np.sin(np.outer(time, SPEED)), 1e-6 * np.arange(len(time))[:, None]
+    rows = np.column_stack([time, q, np.cos(np.outer(time, 0.7 * SPEED)) + drift])
     path = folder / 'log.csv'
     np.savetxt(path, rows, delimiter=',', header='t,q1,q2,tau1,tau2', comments='', fmt='%.12g')
     return path
