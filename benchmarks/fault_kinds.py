@@ -50,8 +50,12 @@ SAYS_OF: dict[str, str | None] = {
     'simulated_robot': r'joint states|controller|answer|hardware',
 }
 # What the robot does then cannot be seen, or no client can stop it: a joint without a velocity has
-# no effort from its controller, whatever it is told, and coasts until friction stops it.
-UNSEEN = ('hardware_error', 'deactivate', 'frozen_joint', 'frozen_states', 'nan_velocity')
+# no effort from its controller, whatever it is told, and coasts until friction stops it. A
+# reversed drive would have to hold itself.
+UNSEEN = (
+    *('hardware_error', 'deactivate', 'frozen_joint', 'frozen_states', 'nan_velocity'),
+    'reversed_drive',
+)
 SAYS_OF_HARDWARE = {
     'stale_joint_states': r'joint states stopped',
     'nan_joint_state': r'joint_1 is not a number',
@@ -60,6 +64,7 @@ SAYS_OF_HARDWARE = {
     'frozen_states': r'same|constant|frozen|reference|tolerance',
     'dead_effort': r'effort of joint_1',
     'frozen_joint': r'joint_1',
+    'reversed_drive': r'joint_1|tolerance',
     'hardware_error': r'joint states|controller|deactivat|hardware',
     'deactivate': r'deactivat',
     'starved_clock': '',

@@ -75,8 +75,8 @@ class ExcitationNodeSettings(ExcitationSettings):
         'always): drives or brakes must hold the arm then',
     )  # fmt: skip
     deactivate_hardware: bool = setting(
-        False, 'a wrong position or velocity deactivates the controller and its hardware: a '
-        'driver that brakes then stops the arm',
+        False, 'a wrong position or velocity, or motion after a cancel, deactivates the '
+        'controller and its hardware: a driver that brakes then stops the arm',
     )  # fmt: skip
     position_tolerance: tuple[float, ...] = setting(
         (0.02,), 'how far beyond its limits a joint may be, likewise', unit='rad', minimum=0.0
@@ -157,7 +157,7 @@ class FeedForwardSettings:
     """Goals of others, with the identified efforts: see the node `feedforward`."""
 
     results: str = setting('', 'folder of the results with the model')
-    enabled: bool = setting(True, 'false: goals are passed on unchanged', dynamic=True)
+    enabled: bool = setting(True, 'false: goals pass unchanged, the arm sags once', dynamic=True)
     ramp: float = setting(
         0.5, "time in which the effort offset at a goal's start fades out", unit='s', minimum=0.0,
         maximum=10.0,

@@ -9,7 +9,8 @@ from .settings import setting
 Numbers = tuple[float, ...]
 FAULTS = (
     *('stale_joint_states', 'nan_joint_state', 'nan_velocity', 'nan_effort', 'dead_effort'),
-    *('frozen_joint', 'frozen_states', 'hardware_error', 'deactivate', 'starved_clock'),
+    *('frozen_joint', 'frozen_states', 'reversed_drive'),
+    *('hardware_error', 'deactivate', 'starved_clock'),
 )
 
 

@@ -100,6 +100,16 @@ def test_hardware_that_brakes_stops_a_joint_whose_velocity_is_lost(
     assert session.robot.positions[-1] == pytest.approx(position, abs=0.01)
 
 
+def test_hardware_that_brakes_stops_a_drive_that_turns_the_wrong_way(
+    session: Session, trajectory: Path
+):
+    said = break_sensor(session, trajectory, 'reversed_drive', 'deactivate_hardware', True)
+    assert "0.3 s; 'arm_controller' and simulated_robot deactivated: activate again" in said
+    position = session.robot.positions[-1]
+    time.sleep(1.0)  # held by its controller it would turn on
+    assert session.robot.positions[-1] == pytest.approx(position, abs=0.01)
+
+
 def test_a_joint_a_little_beyond_its_limit_is_led_back_inside(session: Session, trajectory: Path):
     limit = 2.4994
     session.start(

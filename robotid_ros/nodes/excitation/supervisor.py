@@ -60,6 +60,9 @@ KEPT_STATES = 1000
 # How long the reference must rest before a motion, by its stamps [s]: 1e-8 rad/s is seen to move.
 REST_TIME = 0.1
 HOLDING_STATES = 3  # to wait for after a cancel, before it is asked which position is held
+# In which a robot has to come to rest after a cancel where its hardware can brake [s], and travel
+# in `REST_TIME` that is a motion still [rad or m].
+STOP_TIME, STILL_MOVES = 0.3, 5e-3
 REASON_TIMEOUT = 0.1  # how much later than its end the reason of a motion's end may arrive [s]
 
 PublishState = Callable[[State, str, dict[str, Any]], None]
@@ -192,6 +195,10 @@ class Supervisor:
                 # Cancelled, a controller would hold the arm by what is measured.
                 answers = self.context.controller.hardware.deactivate(self.braking_hardware)
             self._cancel()
+            if self.braking_hardware and not answers and not self._comes_to_rest():
+                # Its controller does not listen, or holds it by a drive that is reversed.
+                answers = self.context.controller.hardware.deactivate(self.braking_hardware)
+                error = RobotStateError(f'{error}; it did not rest after {STOP_TIME} s')
             if answers:
                 raise RobotStateError(f'{error}; {self._outcome(answers)}') from None
             if isinstance(error, SensorError) and (joint := self._find_unheld_joint()):
@@ -388,6 +395,21 @@ class Supervisor:
             except ControllerError:
                 self.context.node.get_logger().error('the guardian has ended')
         self.guardian.close()
+
+    def _comes_to_rest(self) -> bool:
+        """Whether the robot is seen to stand for `REST_TIME`, by its stamps, in `STOP_TIME`."""
+        list(self._joint_states.take_serialized())
+        heard = list[JointState]()
+
+        def stands() -> bool:
+            heard.extend(self._joint_states.take_newest(is_well_formed)[0])
+            if not (states := stack_joint_states(heard, self._joints)).stamp.size:
+                return False
+            since = states.stamp.max() - REST_TIME * 1e9
+            travel = np.ptp(states.position[states.stamp >= since], axis=0)
+            return bool(states.stamp.min() <= since and (travel <= STILL_MOVES).all())
+
+        return wait_until(stands, STOP_TIME, period=POLL_PERIOD)
 
     def _outcome(self, answers: Sequence[Any]) -> str:
         """Say whether the controller and what drives its joints were deactivated."""

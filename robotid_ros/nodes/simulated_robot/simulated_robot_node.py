@@ -177,6 +177,8 @@ class ControlLoop:
             late = 0 if starved else self._random.randint(*BROADCASTER_DELAY)
             self.outputs.joint_states(clock + late, q, dq, tau)
         command = controller.command if self.forwarded is None else self.forwarded
+        if fault.active(since, 'reversed_drive'):
+            command = [-x if k == fault.joint else x for k, x in enumerate(command)]
         self._applied = self._step([0.0] * len(command) if self.braked else command)
         if self.braked:
             self.physics.set_state(self.physics.position.tolist(), [0.0] * len(command))

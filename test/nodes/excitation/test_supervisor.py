@@ -5,11 +5,13 @@ from pathlib import Path
 import threading
 import time
 from typing import Any
+from unittest.mock import Mock
 
 from control_msgs.msg import JointTrajectoryControllerState
 import numpy as np
 import pytest
 from rclpy.node import Node
+from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectoryPoint
 from waiting import PATIENCE, wait_until
@@ -46,6 +48,7 @@ class Driver:
         self._count, self._effort = 0, 0.0
         self.garbage, self.good, self.drift, self.active = 0, True, 0.0, True
         self.place = 0.0  # of the second joint, of which the controller makes its reference
+        self.speed = 0.0  # of the first joint, per message
         self.publishers = [self._states]
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -56,7 +59,10 @@ class Driver:
             self._count += 1
             if self.good:
                 state = JointState(
-                    name=JOINTS, position=[0.0, self.place], velocity=[0.0] * 2, effort=[0.0] * 2
+                    name=JOINTS,
+                    position=[self.speed * self._count, self.place],
+                    velocity=[0.0] * 2,
+                    effort=[0.0] * 2,
                 )
                 state.header.stamp = to_time(self._count * 10_000_000)
                 for publisher in self.publishers:
@@ -168,6 +174,26 @@ def test_a_joint_that_the_controller_does_not_hold_after_nan_is_named(
     with pytest.raises(SensorError, match='is not a number') as caught:
         supervisor.run(points, GoalPhase(State.APPROACHING, ''))
     assert 'the controller holds no position of joint_2 now and gives it no' in str(caught.value)
+
+
+@pytest.mark.parametrize(('speed', 'brakes'), [(0.0, False), (1e-3, True)])
+def test_hardware_brakes_a_robot_that_a_cancel_does_not_stop(
+    speed: float, brakes: bool, supervise: Callable[..., Supervisor], robot: Robot,
+    driver: Driver, controller,
+):  # fmt: skip
+    points = point_to_point(robot.joints, *np.eye(2), np.ones(2), np.ones(2))
+    supervisor, answer = supervise(), Future()
+    supervisor.guardian.wait_ready(PATIENCE)
+    answer.set_result(Mock(ok=True))
+    supervisor.context.controller.hardware = Mock(deactivate=Mock(return_value=[answer]))
+    supervisor.braking_hardware = ('drives',)
+    driver.speed = speed
+    supervisor.context.stop.set()
+    with pytest.raises(RobotStateError, match='stopped by request') as caught:
+        supervisor.run(points, GoalPhase(State.APPROACHING, ''))
+    braked = "it did not rest after 0.3 s; 'arm_controller' and drives deactivated: activate again"
+    assert (braked in str(caught.value)) is brakes
+    assert supervisor.context.controller.hardware.deactivate.called is brakes
 
 
 def test_a_joint_that_is_held_after_nan_is_not_named(
