@@ -201,7 +201,7 @@ class FeedForward(ModelNode):
         self._states = jtc.subscribe_states(self, self._controller)
         self.create_subscription(GoalStatusArray, goals, self._on_goals, LATCHED)
         # The controller's, by name: with its gains it holds the arm.
-        self._controller_values, profile = dict[str, Any](), qos_profile_parameter_events
+        self._jtc_values, profile = dict[str, Any](), qos_profile_parameter_events
         self.create_subscription(ParameterEvent, EVENTS, self._on_parameters, profile)
         self.create_timer(WATCH_PERIOD, self._watch, clock=STEADY)
         self.start_worker(self._retry, self._prepare)
@@ -221,7 +221,7 @@ class FeedForward(ModelNode):
         if reason := description.why_no_feed_forward:
             raise ControllerError(reason)
         jtc.check_controller(description, self._model.robot)
-        self._controller_values = {**description.values, **self._controller_values}
+        self._jtc_values = {**description.values, **self._jtc_values}
         self._period = 1.0 / (description.rate or USUAL_RATE)
         self._guardian = self._new_guardian(self._stopping)
         self._server = EarlyServer(
@@ -414,7 +414,7 @@ class FeedForward(ModelNode):
         """Read what the controller holds (n,) ahead of its feedback; 0 where nobody can know."""
         joints = self._model.robot.joints
         gains = ((f'gains.{joint}.{gain}' for joint in joints) for gain in 'pid')
-        p, i, d = (np.array([self._controller_values.get(k, 0.0) for k in row]) for row in gains)
+        p, i, d = (np.array([self._jtc_values.get(k, 0.0) for k in row]) for row in gains)
         moves, state = np.abs(self._reference()[1]).max() > AT_REST, self._newest_state
         parts = state.output.effort, state.error.positions, state.error.velocities
         effort, error, change = (jtc.by_joint(state, values, joints) for values in parts)
@@ -534,9 +534,7 @@ class FeedForward(ModelNode):
         self._others = others
 
     def _on_parameters(self, event: ParameterEvent) -> None:
-        self._controller_values |= changed_parameters(
-            event, self.resolve_topic_name(self._controller)
-        )
+        self._jtc_values |= changed_parameters(event, self.resolve_topic_name(self._controller))
 
     def _renew_guardian(self) -> str:
         self._guardian = self._new_guardian(self._stopping)

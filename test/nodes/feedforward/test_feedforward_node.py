@@ -169,7 +169,7 @@ def test_a_goal_takes_over_from_what_the_controller_holds_for_others(integral, s
     state.error = JointTrajectoryPoint(positions=[-0.03], velocities=[0.2])
     state.output = JointTrajectoryPoint(effort=[5.0 - 100.0 * 0.03 + 10.0 * 0.2])
     gains = zip('pid', (50.0, integral, 10.0), strict=True)
-    relay._controller_values = {f'gains.turn.{gain}': x for gain, x in gains}
+    relay._jtc_values = {f'gains.turn.{gain}': x for gain, x in gains}
     for node, gain in (('/arm', 100.0), ('/other', 1.0)):
         changed = [Parameter('gains.turn.p', value=gain).to_parameter_msg()]
         relay._on_parameters(ParameterEvent(node=node, changed_parameters=changed))
