@@ -10,7 +10,7 @@ import threading
 
 # Variables by which a user chooses how Fast DDS sends, and to whom.
 _CHOSEN = {
-    *('FASTDDS_BUILTIN_TRANSPORTS', 'FASTDDS_DEFAULT_PROFILES_FILE'),
+    *('FASTDDS_BUILTIN_TRANSPORTS', 'FASTDDS_DEFAULT_PROFILES_FILE', 'ROS_DISCOVERY_SERVER'),
     *('FASTRTPS_DEFAULT_PROFILES_FILE', 'ROS_STATIC_PEERS'),
 }
 _NOWHERE = open(os.devnull, 'w')
