@@ -67,10 +67,9 @@ LEAST_SIZE = 0.2
 BOTH_WAYS = 0.05
 TINY = 1e-9  # a speed, range or load that is as good as none
 
-# What rows at instants leave, weighted, over what filtered rows leave, less noise, with all kinds
-# of columns open. With 0.7, EMPS is validated at 4.14 instead of 4.09 %; without, other motion is
-# predicted 3 % worse (benchmarks/foreign.py).
-SHARE = 0.5
+# What rows at instants leave of folds, weighted, over what filtered rows leave, less noise, with
+# all kinds of columns open. With 0.5, 52 fits predict other motion 2 % worse; with 8, no better.
+SHARE = 2.0
 # How many times as much they may count, each if plain friction predicts those of folds so much
 # better, as the log of the squared error, than with fewer. Without, a WAM's other motion is
 # predicted 1.63 times worse than by plain least squares instead of 0.95 times. Simulated robots
@@ -91,6 +90,7 @@ class MixedModel:
     shrinkage: Shrinkage  # how much each kind may explain
     # Of one row, of all parameters that there may be: the base's, and each kind's at each joint.
     penalty: Penalty
+    repeats: float  # how many rows each counts for, with those at instants
     names: tuple[str, ...]
     rest_misleads: bool = False  # whether rows at rest bias it, see `_rest_misleads`
     signals: SignalSettings | None = None  # the filters and rows that were chosen with it, or None
@@ -108,7 +108,7 @@ class MixedModel:
     def attach(self, system: System) -> System:
         """Return a system of the robot with the penalties for its number of rows."""
         place = [self.names.index(name) for name in system.names]
-        penalty = self.penalty.of(place, float(system.equations.sum()))
+        penalty = self.penalty.of(place, self.repeats * float(system.equations.sum()))
         return dataclasses.replace(system, penalty=penalty)
 
 
@@ -242,15 +242,8 @@ def choose(
     sizes = np.array([[*length, *own, 1.0] for own in size])  # (n, c)
     grams = _grams(parts, divided).over(sizes)
     at_instants = _grams(instants, nearest).over(sizes)
-    # Of an exact model, unfiltered rows leave only what filters do, and filtered rows only noise.
-    # Noise has no covariance from one row to the next, so that `lagged` removes it.
-    lagged: Array = _lagged_products(parts) / (sizes[:, :, None] * sizes[:, None])
-    judged = (grams, grams.total), (grams, lagged), (at_instants, at_instants.total)
-    left, without_noise, left_at_instants = (_left_by_all(*each, weights, b) for each in judged)
-    shares = SHARE * np.maximum(without_noise, 0.0) / np.maximum(left_at_instants, 1e-300)
-    if np.median(left / np.maximum(grams.total[:, -1, -1], 1e-300)) > 1.0:
-        shares *= 0.0  # most joints are left with more than their efforts: a unit is wrong
-    at_instants = _weighted(grams, at_instants, shares, weights, b)
+    differences = _differences(parts, divided) / (sizes[:, :, None] * sizes[:, None])
+    at_instants = _weighted(grams, differences, at_instants, weights, b)
     described = bool(robot.prior[robot.first_columns + 9].any())
     mean = base.of(robot.prior) if described else np.zeros(b)
     metric = _body_metric(robot, base, links) / np.outer(length, length)
@@ -258,14 +251,15 @@ def choose(
     effort = np.sqrt(np.mean(tau**2, axis=0))
     effort = FRICTION * np.maximum(effort, LEAST_EFFORT * effort.max())
     spread, ridge = _friction(parts, robot, base, effort, weights)
-    ridge /= grams.count
-    least = 1.0 / np.maximum((weights * effort) ** 2, TINY) / grams.count
+    count = grams.count + at_instants.count
+    ridge /= count
+    least = 1.0 / np.maximum((weights * effort) ** 2, TINY) / count
     prior = (mean * length if described else None), metric, ridge / length**2, least
     choice = Choice(grams, at_instants, b, weights, *prior)
     found, misled = choice.run(), False
     if moving is not None:
         rows = _grams(parts, divided, moving).over(sizes)
-        nothing = Grams(0.0 * rows.total, 0.0 * rows.folds, rows.count)
+        nothing = Grams(0.0 * rows.total, 0.0 * rows.folds, 0)
         misled = _rest_misleads(choice, found, grams, Choice(rows, nothing, b, weights, *prior))
     # All of the penalties for one row, of the columns as they are.
     values, vectors = np.linalg.eigh(found.pull * choice.metric * np.outer(length, length))
@@ -279,7 +273,7 @@ def choose(
     added = [symbol for name in KINDS for symbol in FRICTION_TERMS[name].symbols]
     symbols = [*(robot.parameters[k].symbol for k in base.columns), *added * robot.n]
     kind = dict(zip(added, KIND.tolist(), strict=True))
-    factor = _factor(at_instants.total * (weights / grams.count)[:, None, None], b)
+    factor = _factor(at_instants.total * (weights / count)[:, None, None], b)
     penalty = Penalty(
         np.sqrt(weights),
         np.append(ridge, of_kinds),
@@ -302,7 +296,7 @@ def choose(
     load[[wider.column(p.name) for p in robot.parameters]] = rigid
     wider = dataclasses.replace(wider, load_parameters=load)
     names = (*base.names, *(f'{s}{j + 1}' for j in range(robot.n) for s in added))
-    return MixedModel(wider, robot, base, found, penalty, names, misled)
+    return MixedModel(wider, robot, base, found, penalty, count / grams.count, names, misled)
 
 
 def _friction(
@@ -410,36 +404,39 @@ def _grams(
     return sum(found[1:], start=found[0])
 
 
-def _lagged_products(parts: Sequence[Part]) -> Array:
-    """Return the products (n, c, c) of rows [W D y] with the next ones, where both are valid."""
+def _differences(parts: Sequence[Part], divided: Sequence[Mask]) -> Array:
+    """Return products (n, c, c) of rows [W D y] less the next, of as many as all folds hold."""
+    often = sum(each.sum() for each in divided) / sum(each.shape[1] for each in divided)
     total: Array = np.zeros(())
     for system in (part.system for part in parts):
-        rows = joined(system)
-        both = system.valid[:, 1:] & system.valid[:, :-1]
-        first = rows[:, :-1] * both[:, :, None]
-        total = total + first.swapaxes(1, 2) @ rows[:, 1:]
-    return total
+        rows, both = np.diff(joined(system), axis=1), system.valid[:, 1:] & system.valid[:, :-1]
+        split = rows[:, :, :-1], rows[:, :, :0], rows[:, :, -1]
+        total = total + products(*split, both, both[:0]).total
+    return total * often
 
 
-def _left_by_all(grams: Grams, judged: Array, weights: Array, b: int) -> Array:
-    """Return the error (n,) of each joint with all kinds open, as a form of products judged."""
-    train = grams.total * (weights / grams.count)[:, None, None]
-    size = np.maximum(np.einsum('jkk->k', train[:, :b, :b]), 1e-12)
-    fitted = Fits(train[None], size).solve(GRID[-1] * np.repeat(weights, len(KIND)))
-    return squared_errors(judged[None], *fitted)[0]
-
-
-def _weighted(grams: Grams, instants: Grams, shares: Array, weights: Array, b: int) -> Grams:
+def _weighted(grams: Grams, differences: Array, instants: Grams, weights: Array, b: int) -> Grams:
     """
-    Return rows at instants by shares (n,), or by as many times these as folds of them ask for.
+    Return rows at instants by their shares (n,), or by as many times these as folds ask for.
 
-    Where filtered rows hide much of what is left at instants, as of accelerations that are noise,
-    their fit predicts other instants badly.
+    Of an exact model, unfiltered rows leave only what filters do, and filtered rows only noise;
+    `differences` have twice its square. What is left is that of folds: few rows leave nothing of
+    themselves. Where filtered rows hide much of what is left at instants, as of accelerations that
+    are noise, their fit predicts other instants badly.
     """
+    train = (grams.total - grams.folds) * (weights / grams.count)[:, None, None]
+    size = np.maximum(np.einsum('fjkk->k', train[..., :b, :b]) / len(train), 1e-12)
+    fitted = Fits(train, size).solve(GRID[-1] * np.repeat(weights, len(KIND)))
+    differences = np.broadcast_to(differences / len(train), grams.folds.shape)
+    judged = grams.folds, instants.folds, differences
+    left, at_instants, twice = (squared_errors(x, *fitted).sum(axis=0) for x in judged)
+    without = np.maximum(left - 0.5 * twice, 0.0)
+    shares = SHARE * without / np.maximum(at_instants, 1e-300)
+    count = SHARE * float(np.mean(without / np.maximum(left, 1e-300))) * grams.count
     best, least = None, np.zeros(0)
     for times in TIMES:
         share = times * shares[:, None, None]
-        own = Grams(instants.total * share, instants.folds * share, grams.count)
+        own = Grams(instants.total * share, instants.folds * share, int(times * count))
         both = Grams(grams.total + own.total, grams.folds + own.folds, grams.count)
         errors = total(_plain_errors(both, instants, weights, b))
         if best is None or gains_clearly(errors, least, KIND_ERRORS, WORTH):

@@ -179,7 +179,7 @@ class Choice:
         # The error that is stated is that of filtered rows: it has less noise.
         self._filtered = grams.folds
         total, self._folds = grams.total + instants.total, grams.folds + instants.folds
-        share = weights[:, None, None] / grams.count
+        share = weights[:, None, None] / (grams.count + instants.count)
         self._left = (total - self._folds) * share  # by each fold to be fitted
         self._weights, self._friction, self._least = weights, friction, least[:, None]
         # What is tried of the weak prior, from none to strong.
