@@ -77,6 +77,16 @@ def test_where_the_model_is_exact_rows_at_instants_count_for_little():
     assert 0.0 < max(exact, shaped) < 0.02 < 0.1 < unknown
 
 
+def test_of_few_rows_those_at_instants_count():
+    """The fit of all columns leaves next to nothing of so few filtered rows."""
+    recording = recorded(ripple, noise=1e-3, seconds=1.5)
+    observed = prepare_without_delay(recording, ROBOT, BASE, SIGNALS)
+    model = choose([observed], [at_instants(recording, ROBOT, BASE, SIGNALS)], ROBOT, BASE)
+    system, weights = observed.system, model.shrinkage.weights
+    torques = np.sum(weights * np.sum(system.Y**2 * system.valid, axis=1)) / system.valid.sum()
+    assert np.sum(model.penalty.instants[:, -1] ** 2) > 0.1 * torques
+
+
 def test_where_accelerations_are_noise_rows_at_instants_count_more(monkeypatch):
     """The fit to filtered rows, which have less noise, predicts other instants badly."""
 
