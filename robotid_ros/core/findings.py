@@ -111,8 +111,7 @@ F102 unit_assumed info: {quantity} is taken as {unit}, for {reason}[[, which lea
   motion of {slow}]] DO If the unit is another one, give it by --units[[, one of each joint between
   commas: '{units}']] WHY A wrong unit of positions or times scales velocities and inertias.
 F103 time_unit_assumed info: The stamps {columns} are taken as {unit}, {reason} DO If the unit is
-  another one, give it by --units WHY A wrong unit of times scales velocities by a factor and
-  inertias by its square.
+  another one, give it by --units WHY A wrong unit of times scales velocities and inertias.
 F104 velocities_left_out info: The velocities are left out, because the size of their unit, {unit},
   is unknown WHY Velocities are computed from positions anyway.
 F106 names_matched info: Names of joints differ from those of the robot: [[{words} is {joints}]]
@@ -144,8 +143,7 @@ F120 metadata_missing info: metadata.yaml is missing: the data files are read wi
   recorder that was killed leaves none.
 F121 metadata_damaged: metadata.yaml is damaged ({reason}): the data files are read without it DO
   Check the disk WHY The disk or a copy may have damaged more of the recording.
-F122 files_missing: The recording lacks {files} DO Copy the whole folder WHY Their contents are
-  missing in the result.
+F122 files_missing: The recording lacks {files} DO Copy the whole folder WHY The result lacks them.
 F123 messages_missing: '{file}' should have {promised} messages, but has {count} DO Check the disk,
   or copy the file again WHY The recording lost its end or other parts.
 F124 cut_short: The recording was cut short: it is read up to its last whole message DO mcap
@@ -163,11 +161,9 @@ F128 options_of_tables: --columns, --units and --rate are of tables, not of bags
 F129 topic_chosen info: The joint states of {topic} are used, not those of {others} DO If this
   topic is wrong, name joints of another topic by --joints WHY Publishers may be of several robots.
 F131 no_stamps: The joint states carry no stamps: the times of reception are used DO Let the
-  publisher stamp its messages WHY Times of reception jitter and are late, which blurs
-  accelerations.
+  publisher stamp its messages WHY Times of reception jitter and are late.
 F132 commands_as_efforts info: The joint states report {what} of {joints}: the controller's
-  commands are used instead WHY A drive that does not follow its command, by friction or a limit,
-  makes parameters wrong.
+  commands are used instead WHY A drive that does not follow its command makes parameters wrong.
 F133 efforts_of_topic info: The efforts are those of {topic} WHY Measured currents or torques may
   be published elsewhere than joint states.
 F135 update_rate info: The states of '{controller}' come at {rate:.4g} Hz, its parameter
@@ -296,8 +292,7 @@ F402 effort_gain error: The effort of {joint} is {factor:.4g} times what fits th
   that of {other} by {other_gain:.3g}: these data do not show which)]]{tried} WHY One joint with a
   wrong scale spoils the parameters of those that share links with it.
 F403 efforts_swapped error: The efforts of {joints} are exchanged DO In a table, name their columns
-  the other way round. In a bag, correct the driver{tried} WHY Every parameter of both joints is
-  wrong.
+  the other way round. In a bag, correct the driver{tried} WHY All their parameters are wrong.
 F404 effort_scale error: Efforts do not fit the masses of the URDF, measured / needed: [[{joints}
   {factors:.3g}]] DO If the efforts are currents or in another unit, set robot.drive_gain to what
   turns them into torques, about {gains:.3g}[[. All joints seem to be in {unit}: for a table give
@@ -312,8 +307,7 @@ F406 effort_unit_of_log error: The efforts are {what} MEANS Parameters come out 
   the torque per {unit} of each joint, --units 'effort={unit}*0.12' for 0.12 N·m WHY ^
 F407 gravity_direction error: Gravity along ({direction:.2f}) in the frame of the base explains the
   efforts far better than robot.gravity does DO If the arm hangs, or stands on a wall or a slope,
-  set robot.gravity to that{tried} WHY With a wrong gravity, every mass and centre of mass is
-  wrong.
+  set robot.gravity to that{tried} WHY A wrong gravity makes every mass wrong.
 F408 friction_jump error: The friction of {joint} changes by {jump:+.2g} {unit} at {since:.2f} s DO
   Leave out the time from {start:.2f} to {stop:.2f} s, or identify the parts separately, by --to
   {since:.2f} and --from {since:.2f}{tried} WHY One friction parameter has one value.
@@ -356,7 +350,7 @@ F421 unexplained_spring error: {unexplained}: a torque that follows its own posi
 F422 unexplained_friction error: {unexplained}: another shape of friction {explains} DO Add one of
   stiction, makkar, smooth_coulomb, root_viscous to robot.friction of {joint} WHY ^
 F423 unexplained_load_friction error: {unexplained}: friction that grows with the load {explains}
-  DO Set identification.model to mixed, which finds it WHY ^
+  DO Leave {joint} out of robot.friction, with identification.model mixed, which finds it WHY ^
 F424 unexplained_lag error: {unexplained}: a lag behind the model {explains} DO Record positions
   and efforts with one clock, or add presliding to robot.friction of {joint} WHY ^
 F425 unexplained_motion error: {unexplained}: it follows the motion, but no friction, spring,
@@ -401,8 +395,7 @@ F441 gravity_compensated error: The efforts lack gravity, the model has it MEANS
   compensates gravity before it publishes them DO Set robot.effort_kind, or --effort-kind, to
   without_gravity{tried} WHY Every mass and centre of mass is wrong.
 F445 model_not_chosen: No friction beyond viscous and Coulomb was looked for: {reason} DO Record
-  longer, or set identification.model to plain WHY Other friction at low speed or under load then
-  biases all parameters.
+  longer, or set identification.model to plain WHY Other friction then biases all parameters.
 F450 inertial_incomplete: The inertial of {links} lacks a mass or a number of its inertia: parsers
   of URDFs leave it out DO Complete it WHY The initial parameters of these links are zero.
 F451 inertia_impossible: The inertia of {links} has a negative diagonal element, which no body has
@@ -423,9 +416,8 @@ F455 base_held: {joints} lets the base float: the base is taken as fixed DO Fix 
 F456 masses_in_grams error: The masses of the description add up to {mass:.4g} kg at a reach of
   {reach:.2g} m MEANS They seem to be in grams DO Write masses in kg, inertias in kg·m² WHY Efforts
   of a motion to be run, and standard parameters of links, follow from them.
-F457 inertias_in_other_unit error: The inertias of the description are those of bodies with a
-  radius of gyration of {radius:.3g} m MEANS They seem to be in kg·mm² or g·mm² DO Write inertias
-  in kg·m² WHY ^
+F457 inertias_in_other_unit error: Inertias of the description have a radius of gyration of
+  {radius:.3g} m MEANS They seem to be in kg·mm² or g·mm² DO Write inertias in kg·m² WHY ^
 F470 servo_scale info: No effort was logged: torques scale with the description's masses MEANS If
   all bodies are 10 % heavier, then all torques are 10 % larger; ratios to the stiffness stay as
   they are DO To fix the scale, record a second log with a mass that is known, and name it by

@@ -110,7 +110,7 @@ def standard_parameters(
     robot: Robot,
     base: BaseParameters,
     estimate: Estimate,
-    system: System | None = None,
+    system: System,
     spread: float = 0.2,
     tolerance: float = 0.05,
 ) -> Standard:
@@ -119,7 +119,7 @@ def standard_parameters(
 
     That is as far as the residual of the system's rows is at most the `tolerance` above that of
     the base parameters, a mixed model's penalties included, and base parameters within ±3 σ. The
-    tightest pull has σ_S = `spread`; it is the pull without a system.
+    tightest pull has σ_S = `spread`.
 
     The data are weighted as the estimate weighted them. Where constraints are active this leaves
     joints with large torques more than it has to: the unweighted sum of squares, which the
@@ -128,9 +128,6 @@ def standard_parameters(
     """
     weighted = _ConsistentFit(robot, _by_estimate(base, estimate, system), spread)
     tight = weighted(1.0)
-    if system is None:
-        links = physically_consistent_links(tight.value, robot.first_columns)
-        return Standard(tight.value, tight.sigma, links, spread=spread)
     R, sigma = _triangular(system), np.maximum(np.sqrt(np.diag(estimate.covariance)), 1e-300)
     R /= max(float(np.linalg.norm(R[:, -1])), 1e-300)
     penalised = R

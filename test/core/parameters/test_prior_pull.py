@@ -279,12 +279,6 @@ def test_the_rows_weigh_and_not_the_covariance_of_the_estimate(robot, truth):
     assert left[1] == pytest.approx(left[0], rel=1e-2)
 
 
-def test_without_rows_the_configured_prior_stands(robot, truth):
-    base, _, estimate = measured(robot, truth)
-    pull = standard_parameters(robot, base, estimate, None, SPREAD, COST)
-    assert pull.spread == SPREAD and math.isnan(pull.residual) and math.isnan(pull.base_residual)
-
-
 @pytest.mark.parametrize('spread', [0.05, 0.5])
 def test_the_prior_weighs_what_its_spread_says(robot, truth, spread):
     """Where no constraint is active the parameters are the mean of the posterior, by Bayes."""
@@ -308,5 +302,5 @@ def test_the_prior_weighs_what_its_spread_says(robot, truth, spread):
             scaled = np.linalg.inv(link_coordinates(other))  # svec of S, I for this link
             precision[link, link] += share * scaled.T @ scaled / spread**2
             right[link] += share * scaled.T @ scaled @ robot.prior[link] / spread**2
-    found = standard_parameters(robot, base, estimate, None, spread, COST).value
+    found = _ConsistentFit(robot, _by_estimate(base, estimate), spread)(1.0).value
     np.testing.assert_allclose(found, np.linalg.solve(precision, right), rtol=1e-5, atol=1e-6)

@@ -9,8 +9,10 @@ from robotid_ros.core.model import build_robot, inverse_dynamics, regressor, Rob
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.friction import FRICTION_TERMS, FrictionTerm
 from robotid_ros.core.model.robot_builder import with_friction
-from robotid_ros.core.parameters.physical_consistency import link_coordinates
+from robotid_ros.core.parameters.physical_consistency import Consistent, link_coordinates
 from robotid_ros.core.parameters.standard import (
+    _by_estimate,
+    _ConsistentFit,
     nonnegative_columns,
     physically_consistent_links,
     standard_parameters,
@@ -92,8 +94,8 @@ def test_friction_that_physics_wants_positive_is_so(name):
     W = regressor(robot, *motion(time, 0))[:, :, base.columns]
     Y = W @ base.of(chi) + 0.01 * np.random.default_rng(1).normal(size=W.shape[:2])
     valid = np.ones(Y.shape, dtype=bool)
-    estimate = fit(Rows(base.names, base.units, robot.joints, W, Y, valid, time), 'ols')
-    found = standard_parameters(robot, base, estimate)
+    rows = Rows(base.names, base.units, robot.joints, W, Y, valid, time)
+    found = standard_parameters(robot, base, fit(rows, 'ols'), rows)
     assert np.all(found.value[positive] > -1e-6)
 
 
@@ -101,14 +103,11 @@ def test_uncertainty_is_carried_over(robot, truth, known):
     base, _, system, _ = known
     rng = np.random.default_rng(0)
     clean = system.W @ base.of(truth)
-    draws = [
-        standard_parameters(
-            robot,
-            base,
-            fit(dataclasses.replace(system, Y=clean + 0.05 * rng.normal(size=clean.shape)), 'ols'),
-        )
-        for _ in range(60)
-    ]
+    draws = list[Consistent]()
+    for _ in range(60):
+        noisy = dataclasses.replace(system, Y=clean + 0.05 * rng.normal(size=clean.shape))
+        data = _by_estimate(base, fit(noisy, 'ols'))
+        draws.append(_ConsistentFit(robot, data, 0.2)(1.0))
     spread = np.std([d.value for d in draws], axis=0, ddof=1)
     # The prior does not vary between draws: what is stated, data and prior together, is more.
     assert np.all(spread < 1.4 * draws[0].sigma + 1e-12)
