@@ -134,20 +134,18 @@ def repair_inertials(urdf: str, moving: Collection[str] = ()) -> tuple[str, dict
             inertia = LEAST_MASS * LEAST_RADIUS**2 * np.eye(3)
             repaired = urdf_reading.pseudo_inertia(LEAST_MASS, np.zeros(3), inertia)
         elif error > urdf_reading.INERTIA_TOLERANCE:
-            negative, shown = _moments(body)
-            what = 'one is negative' if negative else 'the largest exceeds the others together'
-            reason = f'moments of inertia {shown} kg·m², of which {what}'
+            reason = f'moments of inertia {_moments(body)} kg·m², which no body has'
             mass, com, inertia = urdf_reading.inertial_at_com(repaired)
             least = SLENDEREST**2 * np.trace(inertia)  # of second moments, all above 0
             repaired = urdf_reading.pseudo_inertia(mass, com, inertia + 2.0 * least * np.eye(3))
         else:
             continue
-        sentences[name] = f'{reason}; possible: {became}{_moments(repaired)[1]} kg·m²'
+        sentences[name] = f'{reason}; possible: {became}{_moments(repaired)} kg·m²'
         urdf_reading.write_inertial(links[name], repaired)
     return ElementTree.tostring(root, encoding='unicode'), sentences
 
 
-def _moments(body: urdf_reading.Array) -> tuple[bool, str]:
-    """Return whether a principal moment at the centre of mass is negative, and all in words."""
+def _moments(body: urdf_reading.Array) -> str:
+    """Write the principal moments at the centre of mass."""
     moments = np.linalg.eigvalsh(urdf_reading.inertial_at_com(body)[2])
-    return bool(moments[0] < 0.0), ', '.join(f'{moment:.3g}' for moment in moments)
+    return ', '.join(f'{moment:.3g}' for moment in moments)

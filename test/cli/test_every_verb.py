@@ -140,7 +140,7 @@ def test_a_good_log_is_told_on_a_screen(run, bag, identified, tmp_path, monkeypa
     for word in ('residual', 'error', 'uncertainty'):
         assert run('explain', word)[1].startswith(word)
     _, out, _ = run('inspect', bag)
-    assert re.search(r'\nself-contained: yes\n', out)
+    assert re.search(r'\nidentification: yes\n', out)
 
 
 @pytest.mark.usefixtures('without_bokeh')

@@ -139,16 +139,10 @@ def summarise(path: str | Path, options: ReadOptions = DEFAULTS) -> BagSummary:
         replay = bool(session.controller.get('gains')) and not changed_gains(session)
         replay &= any(bag.topics(CONTROLLER_STATE).values())
         validates = any(phase.name == 'validating' for phase in phases)
-        without = 'no configuration: defaults are used without -c CONFIG' * (
-            not session.configuration
-        )
         obstacles = {
             'identification': obstacle or 'no joint that moves has a live effort' * (not efforts),
             'validation': 'no validation phase: use --part' * (not validates),
             'didim': 'no controller state, or no constant gains' * (not replay),
-            'self-contained': without
-            if urdf
-            else 'no robot description: give --urdf FILE or -c CONFIG',
         }
         if session.controller.get('command_interfaces') not in (None, [], ['effort']):
             obstacles['didim'] = 'the controller commands no efforts'

@@ -276,7 +276,6 @@ def missing(
         )
     taken = ', '.join(f'{name} {each.pattern}' for name, each in selections.items())
     told = f'; found: {taken}' if taken else ''
-    told += f'; passed over: {shortened(table.passed_over)}' if table.passed_over else ''
     # As many numbered columns of unknown meaning as there are of what was found may be it.
     found = {name for each in selections.values() for _, name in each.members}
     unknown = (name for name in table.names if name not in found and not understand(name))

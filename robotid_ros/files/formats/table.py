@@ -46,7 +46,6 @@ class ColumnTable:
     notes: tuple[Finding, ...] = ()  # what was unusual about it
     # Of columns, where the file says it elsewhere than in the name, as of dates.
     units: Mapping[str, str] = field(default_factory=dict)
-    passed_over: tuple[str, ...] = ()  # arrays of another shape than rows of columns, with it
 
     @property
     def arrays(self) -> dict[str, list[str]]:
@@ -94,11 +93,10 @@ def from_arrays(
     named = [name for name in lists if re.search('joint|name', name, re.IGNORECASE)]
     named.sort(key=lambda name: 'joint' in name.lower())
     words = {len(lists[k]): lists[k] for k in named if len({*lists[k]}) == len(lists[k])}
-    columns, units, passed_over = Columns(), dict(more.pop('units', {})), list[str]()
+    columns, units = Columns(), dict(more.pop('units', {}))
     places: dict[str, tuple[str, Key]] = {}
     for name, value in numbers.items():
         if value.ndim not in (1, 2) or count not in value.shape:
-            passed_over.append(f'{name} {value.shape}')
             continue
         if value.dtype.kind in 'Mm':  # dates since 1970, durations
             value = value.astype(f'{value.dtype.kind}8[ns]').astype(np.int64)
@@ -123,7 +121,6 @@ def from_arrays(
         places=places,
         texts={name: own[0] for name, own in lists.items() if len(own) == count},
         units={name: unit for name, unit in units.items() if name in columns},
-        passed_over=tuple(passed_over),
         **more,
     )
 

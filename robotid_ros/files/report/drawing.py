@@ -1,7 +1,6 @@
 """What is drawn of a motion: series as few points, one time axis, and each kind of plots."""
 
 from collections.abc import Mapping, Sequence
-import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +9,6 @@ from ...core.parameters.plain_friction import PlainFriction
 from ...core.regression.validation import Validation
 from .plots import BOTH_WAYS, DASHED, Model, Plot
 
-# Seen on light and on dark ground alike (at least 3 to 1 on both).
 MEASURED, PREDICTED, RESIDUAL, NEUTRAL = '#d9730d', '#2f7de1', '#d6455d', '#7b8794'
 LINES = (PREDICTED, MEASURED, '#8b5cf6', '#1a8f4c', RESIDUAL, NEUTRAL)
 # Of efforts: numbers of all joints together, and rows of a joint at least: four bytes each and a
@@ -23,10 +21,7 @@ POINTS, BINS = 900, 40
 CONVERGENCE_MEASURES = ('torque_error', 'parameter_change', 'position_error')
 # A break: nothing recorded for so many usual steps.
 BREAK = 10.0
-# Share of a recording that its torques cover, below which its stretches are set side by side: the
-# samples of a long recording cover little of it, those of one with gaps more.
-MIN_COVERAGE = 0.6
-# Between stretches set side by side, and between two phases, as a share of the time shown.
+# Between two motions, as a share of the time shown.
 SPACING = 0.01
 
 
@@ -63,16 +58,14 @@ def thin(time: np.ndarray, columns: np.ndarray, rows: int) -> tuple[np.ndarray, 
 class PlacedMotion(NamedTuple):
     """A motion on the time axis of the page."""
 
-    name: str  # 'identification' or 'validation'
     data: Validation
     place: np.ndarray  # (N,) where its rows stand on the axis [s]
-    stretches: int  # of a long recording that are set side by side; 1: none
 
 
 def phases(torques: Mapping[str, Validation]) -> tuple[PlacedMotion, ...]:
     """Place the motions on one time axis: at their own times where these do not overlap."""
     found = [
-        PlacedMotion(name, torques[name], *_side_by_side(torques[name].time))
+        PlacedMotion(torques[name], torques[name].time)
         for name in ('identification', 'validation')
         if name in torques and len(torques[name].time) > 1
     ]
@@ -80,22 +73,10 @@ def phases(torques: Mapping[str, Validation]) -> tuple[PlacedMotion, ...]:
         return tuple(found)
     first, second = found
     between, spans = second.place[0] - first.place[-1], [np.ptp(each.place) for each in found]
-    if not 0.0 < between <= 2.0 * spans[0] or max(first.stretches, second.stretches) > 1:
+    if not 0.0 < between <= 2.0 * spans[0]:
         place = second.place - second.place[0] + first.place[-1] + SPACING * sum(spans)
         second = second._replace(place=place)
     return first, second
-
-
-def _side_by_side(time: np.ndarray) -> tuple[np.ndarray, int]:
-    """Return times without the long breaks of a recording that is covered in part only."""
-    found = breaks(time)
-    edges = [0, *found, len(time)]
-    covered = sum(time[b - 1] - time[a] for a, b in itertools.pairwise(edges))
-    if not found.size or covered > MIN_COVERAGE * (time[-1] - time[0]):
-        return time, 1
-    shift = np.zeros(len(time))
-    shift[found] = time[found] - time[found - 1] - SPACING * covered
-    return time - time[0] - np.cumsum(shift), len(found) + 1
 
 
 def source_of(columns: Mapping[str, Any], **more: Any) -> Model:

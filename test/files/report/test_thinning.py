@@ -1,13 +1,10 @@
 """What is drawn has few points, and its peaks."""
 
-import dataclasses
-
 from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 
 from robotid_ros.files.report.drawing import phases, thin
-from robotid_ros.files.report.pages import identification_page
 
 from . import results as made
 
@@ -37,19 +34,6 @@ def test_few_points_are_drawn_as_they_are():
     t, y = thin(time, values, 100)
     np.testing.assert_array_equal(t, time)
     np.testing.assert_array_equal(y, values)
-
-
-def test_stretches_far_apart_stand_side_by_side():
-    results = made.results()
-    data = results.torques['identification']
-    time = data.time + 600.0 * (np.arange(3000) // 1000)
-    scattered = dataclasses.replace(data, time=time)
-    (phase,) = phases({'identification': scattered})
-    assert phase.stretches == 3
-    steps = np.diff(phase.place)
-    assert (steps > 0.0).all() and steps.max() < 0.1 and phase.place[-1] < 7.0
-    page = identification_page(dataclasses.replace(results, torques={'identification': scattered}))
-    assert 'The 3 stretches sampled from a long recording' in page
 
 
 def test_another_recording_is_set_behind_the_first():
