@@ -131,8 +131,8 @@ F114 rows_interpolated info: Positions and efforts are in different rows: they a
   An interpolated effort has less noise than a measured one, and is late or early.
 F115 rows_without_states info: {count} rows without positions and efforts are left out WHY These
   rows have other contents.
-F116 rows_without_time info: {count} rows without a time are left out WHY A sample without its
-  time cannot be used.
+F116 rows_without_time info: {count} rows without a time, or with one far from all others, are left
+  out WHY A sample without its time cannot be used.
 F117 stamps_from_rate info: Stamps follow from the rate, {rate:g} Hz[[; the times {columns} have
   {own:.4g} Hz]] DO If the rate is another one, correct or leave out --rate WHY A rate that is off
   scales velocities and inertias.

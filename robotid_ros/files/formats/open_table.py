@@ -55,6 +55,9 @@ _SAMPLE, _BINARY = 4096, bytes({*range(9), *range(14, 27), *range(28, 32)})
 BEYOND_LIMIT, INSIDE_LIMIT = 2.0, 1.1
 # A joint that turns by so many degrees in a log of larger turns may be recorded in rad [°].
 SMALL_TURN = 0.3, 2.0 * math.pi
+# Rows of a damaged beginning or end: this share at most, so many times as far from the middle as
+# all others reach.
+STRAYS, FAR = 0.01, 10.0
 # Between these, the largest position of a log may be of a range that is scaled to ±100.
 NORMALISED = 90.0, 100.0
 # The table that was read last, by what it was read from.
@@ -113,6 +116,16 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
     times = [name for _, name in found['time'].members] if 'time' in found else []
     columns = [*times, *(column for each in places.values() for column in each.values())]
     content = table.read(list(dict.fromkeys(columns)))
+    # Without rows of a damaged beginning or end: few, and far from all others.
+    if times and not options.rate:
+        time = content[times[0]].astype(float)
+        finite = time[np.isfinite(time)]
+        low, middle, high = np.quantile(
+            finite if len(finite) else [0.0], (STRAYS, 0.5, 1.0 - STRAYS)
+        )
+        far = np.abs(time - middle) > FAR * (high - low)
+        if far.any() and far.mean() <= STRAYS:
+            content = {name: np.where(far, math.nan, column) for name, column in content.items()}
     missed = np.full(len(next(iter(content.values()))), math.nan)
     values = Values()
     for quantity in (*FIELDS, *wanted):

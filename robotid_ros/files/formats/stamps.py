@@ -156,8 +156,7 @@ def make_stamps(
     if reached >= LATEST:
         raise RecordingError(
             f'the times {name} reach {reached:.3g} s as {unit}: give their unit, as '
-            "in --units 'time=us', take damaged rows out, or name another column with --columns "
-            "'time=NAME'"
+            "in --units 'time=us', or name another column with --columns 'time=NAME'"
         )
     # Exact for integers, none before 1970.
     stamp = time.astype(np.int64) * scale if whole else np.round(time * float(scale))

@@ -327,6 +327,17 @@ def test_times_that_no_stamp_holds_are_refused(wrong):
         read(t=time)
 
 
+@pytest.mark.parametrize('wrong', [1e300, 3e9, -3047.8])
+def test_rows_of_a_damaged_beginning_are_left_out(wrong):
+    time, q = TIME.copy(), Q.copy()
+    time[1:6], q[1:6] = wrong + np.arange(5.0), -1e282
+    found = read(t=time, q_=q)
+    kept = np.r_[0, 6 : len(TIME)]
+    np.testing.assert_array_equal(found.position, Q[kept])
+    np.testing.assert_allclose((found.stamp - found.stamp[0]) * 1e-9, TIME[kept], atol=1e-6)
+    assert select(found.notes, 'rows_without_time')[0].values['count'] == 5
+
+
 @pytest.mark.parametrize(
     ('position', 'velocity', 'quantity', 'unit'),
     [
