@@ -71,12 +71,19 @@ def read_description(path: str | Path, arguments: Mapping[str, str] = NO_ARGUMEN
 
 @contextmanager
 def _packages_beside(path: Path) -> Iterator[None]:
-    """Let `$(find …)` find, besides installed packages, checkouts in the folders above a file."""
+    """
+    Let `$(find …)` find, besides installed packages, checkouts in the folders above a file.
+
+    The file's own package comes first, then the nearest ones.
+    """
     known = os.environ.get('AMENT_PREFIX_PATH', '')
     with TemporaryDirectory() as prefix:
         index = Path(prefix, 'share', 'ament_index', 'resource_index', 'packages')
         index.mkdir(parents=True)
-        for manifest in chain(*(folder.glob('*/package.xml') for folder in path.parents)):
+        folders = path.parents[:-1]  # not that of all files
+        own = (folder / 'package.xml' for folder in folders)
+        beside = chain(*(sorted(folder.glob('*/package.xml')) for folder in folders))
+        for manifest in filter(Path.is_file, chain(own, beside)):
             text = manifest.read_text(errors='replace') if os.access(manifest, os.R_OK) else ''
             name = re.search(r'<name>\s*([\w-]+)\s*</name>', text)
             if name and not (index / name[1]).exists():  # the nearest one counts
@@ -87,6 +94,8 @@ def _packages_beside(path: Path) -> Iterator[None]:
             yield
         finally:
             os.environ['AMENT_PREFIX_PATH'] = known
+            if not known:
+                del os.environ['AMENT_PREFIX_PATH']
 
 
 def summarise_description(urdf: str, recorded: Collection[str] = ()) -> str:

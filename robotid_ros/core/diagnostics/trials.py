@@ -255,7 +255,7 @@ def compare(before: Array, after: Array, powers: Array, sigma: Array) -> Trial:
 def refine(
     left: Callable[[Array], Array], start: float, step: float, accuracy: float
 ) -> tuple[float, float]:
-    """Return where within a step of a start a function of (K,) is least, and what it is there."""
+    """Return where near a start, by steps, a function of (K,) is least, and what it is there."""
     while True:
         near = start + step * np.linspace(-1.0, 1.0, 9)
         each = left(near)

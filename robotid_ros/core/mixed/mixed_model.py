@@ -431,7 +431,8 @@ def _weighted(grams: Grams, differences: Array, instants: Grams, weights: Array,
     judged = grams.folds, instants.folds, differences
     left, at_instants, twice = (squared_errors(x, *fitted).sum(axis=0) for x in judged)
     without = np.maximum(left - 0.5 * twice, 0.0)
-    shares = SHARE * without / np.maximum(at_instants, 1e-300)
+    # A joint without rows at instants has no share of them.
+    shares = SHARE * np.where(at_instants > 0.0, without / np.maximum(at_instants, 1e-300), 0.0)
     count = SHARE * float(np.mean(without / np.maximum(left, 1e-300))) * grams.count
     best, least = None, np.zeros(0)
     for times in TIMES:

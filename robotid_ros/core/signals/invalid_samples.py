@@ -83,6 +83,11 @@ def find_usable_samples(recording: Recording, max_gap: float) -> tuple[Mask, lis
                 if found.any():
                     notes.append(finding(what, [joint], count=int(found.sum()), quantity=name))
                     spike |= found
+    if (share := spike.mean() if spike.size else 0.0) > MAX_INVALID_SHARE:
+        raise RecordingError(
+            f'{share:.0%} of the samples are zeros or spikes that stand for no value: check the '
+            'sensors, or leave joints that have them out of robot.joints'
+        )
     kept[rows[spike]] = False
     rows = rows[~spike]
     notes += _one_for_two(recording.joints, recording.position[rows])

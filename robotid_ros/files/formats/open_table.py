@@ -299,7 +299,8 @@ def _degrees_assumed(
     small = (high - low > SMALL_TURN[0]) & (high - low < SMALL_TURN[1]) & ~prismatic
     if small.any():
         values['slow'] = ', '.join(itertools.compress(joints, small))
-        values['units'] = 'position=' + ','.join(np.where(small, 'rad', 'deg'))
+        each = np.where(prismatic, 'm', np.where(small, 'rad', 'deg'))
+        values['units'] = 'position=' + ','.join(each)
     every = 1 < small.sum() == len(small) - beyond.sum()
     severity = Severity.ERROR if every else Severity.WARNING if small.any() else Severity.INFO
     return finding('unit_assumed', quantity='position', unit='deg', **values).at(severity)

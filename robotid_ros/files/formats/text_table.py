@@ -193,12 +193,15 @@ def _read(
             rows = [
                 *(csv.reader(lines, delimiter=delimiter) if delimiter else map(str.split, lines))
             ]
-            heads = ([*map(str.strip, row)] for row in rows if row and row[0].strip() in names)
-            others = (x for x in heads if len({*x} & {*names}) > 1 and x != [*names][: len(x)])
-            if other := next(others, None):
-                raise RecordingError(
-                    f"'{path}' has another header further down, {', '.join(other)}: split it there"
-                ) from None
+            # Names that come twice are numbered; lines may end with a delimiter.
+            heads, titles = [('', x, re.sub(r' \(\d+\)$', '', x)) for x in names], {*names}
+            for words in ([*map(str.strip, row)] for row in rows):
+                pairs = zip(words, heads, strict=False)
+                if len({*words} & titles) > 1 and any(word not in same for word, same in pairs):
+                    raise RecordingError(
+                        f"'{path}' has another header further down, {', '.join(words)}: split it "
+                        'there'
+                    ) from None
             cells = {n: [r[k] if k < len(r) else '' for r in rows] for n, k in index.items()}
             found = [_numbers(str(path), name, own, form) for name, own in cells.items()]
             blocks.append(np.column_stack(found))

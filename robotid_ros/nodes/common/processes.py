@@ -8,11 +8,9 @@ import os
 from pathlib import Path
 import threading
 
-# Variables by which a user chooses how Fast DDS sends, and to whom.
-_CHOSEN = {
-    *('FASTDDS_BUILTIN_TRANSPORTS', 'FASTDDS_DEFAULT_PROFILES_FILE', 'ROS_DISCOVERY_SERVER'),
-    *('FASTRTPS_DEFAULT_PROFILES_FILE', 'ROS_STATIC_PEERS'),
-}
+# Files of profiles by the names of Fast DDS 2 and 3; by what else a user chooses how it sends.
+PROFILES = 'FASTRTPS_DEFAULT_PROFILES_FILE', 'FASTDDS_DEFAULT_PROFILES_FILE'
+_CHOSEN = {*PROFILES, 'FASTDDS_BUILTIN_TRANSPORTS', 'ROS_DISCOVERY_SERVER', 'ROS_STATIC_PEERS'}
 _NOWHERE = open(os.devnull, 'w')
 WATCHING_PRIORITY = 1  # above all that computes, below drivers and controllers: 50
 _preferring, _PREFERRING_LOCK = 0, threading.Lock()  # how many ask for it
@@ -54,15 +52,17 @@ def udp_alone() -> dict[str, str]:
     A process that dies or is suspended while it writes to a port of shared memory keeps the port's
     lock: others wait for 1 s, and what they lose then is sent again after 3 s.
     """
-    given = os.environ
+    given = {name: value for name, value in os.environ.items() if value}
     if _CHOSEN & given.keys() or 'fastrtps' not in given.get('RMW_IMPLEMENTATION', 'fastrtps'):
         return {}
-    if given.get('ROS_AUTOMATIC_DISCOVERY_RANGE') != 'LOCALHOST':
+    alone = given.get('ROS_LOCALHOST_ONLY') == '1'  # which overrules the range
+    if not alone and given.get('ROS_AUTOMATIC_DISCOVERY_RANGE') != 'LOCALHOST':
         return {'FASTDDS_BUILTIN_TRANSPORTS': 'UDPv4'}
     # There rmw_fastrtps takes shared memory, whatever it is told.
     return {
-        'FASTRTPS_DEFAULT_PROFILES_FILE': str(Path(__file__).with_name('loopback.xml')),
+        **dict.fromkeys(PROFILES, str(Path(__file__).with_name('loopback.xml'))),
         'ROS_AUTOMATIC_DISCOVERY_RANGE': 'SYSTEM_DEFAULT',
+        'ROS_LOCALHOST_ONLY': '0',
     }
 
 

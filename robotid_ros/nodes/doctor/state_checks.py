@@ -201,7 +201,7 @@ def weight_findings(stream: JointTable, robot: Robot, dead: Collection[str]) -> 
         joints = [robot.joints[j] for j in chosen]
         return finding(name, joints, units=[robot.units[j][1] for j in joints], **values)
 
-    heavy = np.array([j for j in heavy if robot.joints[j] not in dead], int)
+    bearing, heavy = len(heavy), np.array([j for j in heavy if robot.joints[j] not in dead], int)
     ratio = measured[heavy] / weight[heavy]
     size = np.abs(ratio)
     opposite = ratio < -NO_WEIGHT
@@ -211,7 +211,8 @@ def weight_findings(stream: JointTable, robot: Robot, dead: Collection[str]) -> 
     elif (size < NO_WEIGHT).all():
         yield about('efforts_without_weight', heavy)
     elif not (opposite | scaled).any():
-        yield about('efforts_like_weight', heavy)
+        if len(heavy) == bearing:  # what the others are, these do not show
+            yield about('efforts_like_weight', heavy)
     else:
         if opposite.any():
             arm = 'arm' if opposite.all() else None

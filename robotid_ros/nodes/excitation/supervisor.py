@@ -4,8 +4,8 @@ The supervisor: sends motions to the controller, watches the robot, and cancels 
 Every 10 ms it passes what has arrived to `watchdog.py` and `checks.py`, gives the guardian a sign
 of life, and looks whether a stop was requested. The first check that raises ends the motion: the
 goal is cancelled within 0.2 s (of pieces two in turn), or else by the guardian until the
-controller confirms; then the error goes on to the calling thread. Each call returns when it has
-ended well.
+controller confirms. With `deactivate_hardware`, a robot that moves on is braked. Then the error
+goes on to the calling thread. Each call returns when it has ended well.
 """
 
 from collections import deque
@@ -49,7 +49,7 @@ PROGRESS_PERIOD = 0.5  # from one publication of progress to the next [s]
 # How long the controller may take to accept a goal [s]: for so long it is not known whether the
 # robot will move. Less would give up on controllers whose action server is slow.
 ACCEPT_TIMEOUT, ACCEPT_POLL_PERIOD = 1.0, 0.002
-# How long a cancellation may take before 'failed' is published and the guardian takes over [s].
+# How long a cancellation may take before the guardian takes over [s].
 CANCEL_TIMEOUT = 0.2
 # How long to wait for a result after its goal's time [s], by this node's clock.
 RESULT_PATIENCE = 1.0
@@ -60,9 +60,9 @@ KEPT_STATES = 1000
 # How long the reference must rest before a motion, by its stamps [s]: 1e-8 rad/s is seen to move.
 REST_TIME = 0.1
 HOLDING_STATES = 3  # to wait for after a cancel, before it is asked which position is held
-# In which a robot has to come to rest after a cancel where its hardware can brake [s], and travel
-# in `REST_TIME` that is a motion still [rad or m].
-STOP_TIME, STILL_MOVES = 0.3, 5e-3
+# Time to come to rest after a cancel before hardware brakes [s]; share of its speed limit, and
+# travel in `REST_TIME` [rad or m], up to which a joint is at rest.
+STOP_TIME, SLOW, TREMBLES = 0.3, 0.02, 1e-3
 REASON_TIMEOUT = 0.1  # how much later than its end the reason of a motion's end may arrive [s]
 
 PublishState = Callable[[State, str, dict[str, Any]], None]
@@ -195,12 +195,13 @@ class Supervisor:
                 # Cancelled, a controller would hold the arm by what is measured.
                 answers = self.context.controller.hardware.deactivate(self.braking_hardware)
             self._cancel()
+            told = [self._outcome(answers)] if answers else []
             if self.braking_hardware and not answers and not self._comes_to_rest():
                 # Its controller does not listen, or holds it by a drive that is reversed.
                 answers = self.context.controller.hardware.deactivate(self.braking_hardware)
-                error = RobotStateError(f'{error}; it did not rest after {STOP_TIME} s')
-            if answers:
-                raise RobotStateError(f'{error}; {self._outcome(answers)}') from None
+                told = [f'it did not rest after {STOP_TIME} s', self._outcome(answers)]
+            if told:
+                raise RobotStateError('; '.join((str(error), *told))) from None
             if isinstance(error, SensorError) and (joint := self._find_unheld_joint()):
                 raise SensorError(
                     f'{error}; the controller holds no position of {joint} now and gives it no '
@@ -399,7 +400,8 @@ class Supervisor:
     def _comes_to_rest(self) -> bool:
         """Whether the robot is seen to stand for `REST_TIME`, by its stamps, in `STOP_TIME`."""
         list(self._joint_states.take_serialized())
-        heard = list[JointState]()
+        heard, speed = list[JointState](), self.context.robot.limits.velocity
+        still = np.maximum(SLOW * REST_TIME * np.where(np.isfinite(speed), speed, 1.0), TREMBLES)
 
         def stands() -> bool:
             heard.extend(self._joint_states.take_newest(is_well_formed)[0])
@@ -407,7 +409,7 @@ class Supervisor:
                 return False
             since = states.stamp.max() - REST_TIME * 1e9
             travel = np.ptp(states.position[states.stamp >= since], axis=0)
-            return bool(states.stamp.min() <= since and (travel <= STILL_MOVES).all())
+            return bool(states.stamp.min() <= since and (travel <= still).all())
 
         return wait_until(stands, STOP_TIME, period=POLL_PERIOD)
 
@@ -415,7 +417,8 @@ class Supervisor:
         """Say whether the controller and what drives its joints were deactivated."""
         named = ' and '.join((f"'{self.context.controller.name}'", *self.braking_hardware))
         with suppress(ControllerError):
-            if all([result_of(each, CANCEL_TIMEOUT, jtc.SWITCH).ok for each in answers]):
+            done = [result_of(each, CANCEL_TIMEOUT, jtc.SWITCH).ok for each in answers]
+            if done and all(done):
                 return f'{named} deactivated: activate again'
         return f'cancelled, but {named} not deactivated: deactivate by hand'
 

@@ -30,9 +30,9 @@ def test_white_noise_is_found_under_a_motion():
 
 def test_what_matters_most_comes_first_and_once():
     info, warning, error = (
-        finding('rows_sorted'),
+        finding('rows_interpolated'),
         finding('no_stamps'),
-        finding('rows_sorted', ['a']),
+        finding('rows_interpolated', ['a']),
     )
     error = dataclasses.replace(error, severity=Severity.ERROR)
     found = in_order([info, warning, finding('no_stamps'), error])

@@ -164,6 +164,17 @@ def test_files_behind_each_other_with_other_columns_are_refused(tmp_path):
     path.write_text('\n'.join([*lines(','), *lines(',', names=['t', 'tau1', 'q1'])]))
     with pytest.raises(RecordingError, match='another header further down, t, tau1, q1: split'):
         read(path)
+    path.write_text('\n'.join([*lines(','), *lines(',', names=['clock', 'tau1', 'q1'])]))
+    with pytest.raises(RecordingError, match='another header further down, clock, tau1, q1: spl'):
+        read(path)
+
+
+def test_a_header_that_comes_again_is_no_other_one(tmp_path):
+    path = tmp_path / 'a.csv'
+    for head in ('t,q1,tau1,', 't,q1,tau1,q1', 't,q1,tau1,q1 (2)'):
+        rows = [f'{0.01 * k:.2f},{k % 7},{k % 3},' for k in range(40)]
+        path.write_text('\n'.join([head, *rows[:20], head, *rows[20:]]))
+        assert np.isnan(read(path)[1][:, 0]).sum() == 1
 
 
 def test_dates_are_seconds(tmp_path):

@@ -11,7 +11,12 @@ import pytest
 from waiting import PATIENCE
 
 from robotid_ros import entry
-from robotid_ros.nodes.common.processes import child_environment, prefer_threads, udp_alone
+from robotid_ros.nodes.common.processes import (
+    child_environment,
+    prefer_threads,
+    PROFILES,
+    udp_alone,
+)
 
 # A regular expression that takes ages, in C, with the lock held as Fast DDS does.
 SCRIPT = """
@@ -45,7 +50,9 @@ def test_a_process_that_spins_with_the_lock_ends():
     [
         ({}, 'UDPv4'),
         ({'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST'}, 'loopback.xml'),
+        ({'ROS_LOCALHOST_ONLY': '1'}, 'loopback.xml'),
         ({'FASTDDS_BUILTIN_TRANSPORTS': 'SHM'}, ''),
+        ({'FASTDDS_BUILTIN_TRANSPORTS': '', 'RMW_IMPLEMENTATION': ''}, 'UDPv4'),
         ({'ROS_STATIC_PEERS': '10.0.0.7', 'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST'}, ''),
         ({'RMW_IMPLEMENTATION': 'rmw_cyclonedds_cpp'}, ''),
     ],
@@ -59,6 +66,7 @@ def test_shared_memory_is_avoided_where_the_user_chose_nothing_else(
         monkeypatch.setenv(name, value)
     chosen = udp_alone()
     assert Path(next(iter(chosen.values()), '')).name == transport
+    assert all(x in chosen for x in PROFILES) == (transport == 'loopback.xml')
     # What keeps nodes to this machine is replaced by what does so, too.
     assert ('ROS_AUTOMATIC_DISCOVERY_RANGE' in chosen) == (transport == 'loopback.xml')
 
