@@ -34,6 +34,8 @@ REPORT = 'report.html'
 # What an identification writes.
 RESULT_FILES = (PARAMETERS, TORQUES, URDF, REPORT)
 FORMAT, SERVO_FORMAT = 1, 'servos-1'
+# Numbers of `data` that the report shows.
+NUMBERS = {'base_residual', 'consistent_residual', 'from', 'to', 'rate'}
 # Words of earlier versions; all others are warnings.
 SEVERITIES = {'note': Severity.INFO, 'serious': Severity.ERROR}
 # What an identification of servos from commands writes.
@@ -396,6 +398,8 @@ def read_results(path: str | Path) -> Results:
         for entry in (*results.base, *results.standard):
             if not math.isfinite(entry.value):
                 raise ValueError(f'{entry.name} is {entry.value}')
+        for name in NUMBERS & results.data.keys():
+            float(results.data[name] or 0.0)
         return results
 
 

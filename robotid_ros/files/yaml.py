@@ -21,6 +21,8 @@ MAX_DEPTH = 64
 MAX_LINE = 2**31 - 1
 # What constructors of PyYAML raise on `!!int "a"` and others.
 _BUILT = (ValueError, TypeError, ArithmeticError, LookupError, AttributeError)
+# Fields of earlier results, which nothing reads.
+EARLIER = {f'rows_{what}' for what in ('total', 'used', 'bridged', 'standstill', 'beside')}
 T = TypeVar('T')
 
 
@@ -139,13 +141,10 @@ def to_plain(value: Any, change: Callable[[Any], Any] = lambda value: value) -> 
 
 
 def from_plain(kind: type[T], values: Mapping[str, Any]) -> T:
-    """
-    Make a dataclass of plain values of the declared types; TypeError names a wrong field.
-
-    Fields that it does not have are of earlier versions.
-    """
+    """Make a dataclass of plain values of the declared types; TypeError names a wrong field."""
     hints = get_type_hints(kind)
-    return kind(**{k: _made(hints[k], value, k) for k, value in values.items() if k in hints})
+    known = {name: value for name, value in values.items() if name not in EARLIER}
+    return kind(**{name: _made(hints.get(name), value, name) for name, value in known.items()})
 
 
 def _made(hint: Any, value: Any, name: str) -> Any:

@@ -146,8 +146,8 @@ def test_the_first_seconds_of_a_real_robot_are_not_relied_on(run, tmp_path):
     later = ('--urdf', folder / 'robot.urdf', '--part', '8s:27s', '-o', tmp_path / 'later.html')
     _, out, _ = run('validate', log, '--parameters', kept, '--json', *later)
     actual = {each['joint']: each['moving'] for each in json.loads(out)['residuals']}
-    worst = max(expected, key=expected.__getitem__)
-    assert worst == max(actual, key=actual.__getitem__)
+    worst = max(actual, key=actual.__getitem__)
+    assert expected[worst] > 0.8 * max(expected.values())
     assert 0.5 < actual[worst] / expected[worst] < 2.0
     args = ('identify', log, '--urdf', folder / 'robot.urdf', '--json', '-o', tmp_path / 'long')
     code, out, _ = run(*args, '--part', '0:0.5')
