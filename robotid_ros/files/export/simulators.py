@@ -49,6 +49,8 @@ from .identified_model import (
 from .identified_urdf import comment
 
 TEMPLATES = Path(__file__).parent / 'descriptions'
+# Share of a body's inertia that is none of a body: what rounding in a description explains.
+ROUNDING = 1e-6
 # Kinds of shapes, and how many numbers say their size.
 COUNTS = {'box': 3, 'cylinder': 2, 'capsule': 2, 'sphere': 1, 'mesh': 0}
 PACKAGE = 'package://'
@@ -121,8 +123,11 @@ def read_parts(model: IdentifiedModel, kept: Set[str] = EVERYTHING) -> Parts:
         for element in (each for each in link if each.tag in ('visual', 'collision')):
             with contextlib.suppress(ValueError, AttributeError, StopIteration):
                 own.append(_shape(element, colours))
-    drives = described | drives_of(model)
-    return Parts(bodies, joints, shapes, drives, efforts, explain_losses(model, kept))
+    drives, notes = described | drives_of(model), explain_losses(model, kept)
+    repaired = {body.name: urdf_reading.make_consistent(body.inertial)[1] for body in bodies[1:]}
+    if names := [name for name, error in repaired.items() if error > ROUNDING]:
+        notes.append(f'no body has the inertia of {shortened(names)}: the nearest one is written')
+    return Parts(bodies, joints, shapes, drives, efforts, notes)
 
 
 def render_description(name: str, values: Mapping[str, Any], **filters: Any) -> str:

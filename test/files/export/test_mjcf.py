@@ -181,11 +181,13 @@ def test_meshes_are_found_or_named(tmp_path):
     assert mjcf(model, [tmp_path / 'ws' / 'my_arm']) == (text, notes)
 
 
-def test_an_inertia_that_no_body_has_becomes_the_nearest(tmp_path):
+def test_an_inertia_that_no_body_has_becomes_the_nearest_and_is_told(tmp_path):
     """Of a link that was not identified: MuJoCo would not load it."""
     text = GRIPPER.replace('izz="0.04"', 'izz="0.09"')
     model = of_description(tmp_path, text, joints=('one',), locked={'two': 0.1, 'finger': 0.0})
-    assert mujoco.MjModel.from_xml_string(mjcf(model)[0]).nv == 4
+    file, notes = mjcf(model)
+    assert mujoco.MjModel.from_xml_string(file).nv == 4
+    assert 'no body has the inertia of c, d' in notes[-1] and notes[-1] in file
 
 
 def test_shapes_without_a_size_are_left_out(tmp_path):
