@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 import dataclasses
 import itertools
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -277,11 +278,12 @@ LEAST_SPACE, ENOUGH_SPACE = 200e6, 2e9
 
 def disk_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
     """Check the folder of the recorder, should it run on this machine."""
-    free, folder = snapshot.free_space, snapshot.configuration.recorder.folder
+    free = snapshot.free_space
+    folder = Path(snapshot.configuration.recorder.folder).expanduser().absolute()
     if isinstance(free, str):
         yield finding('not_writable', reason=free)
         return
     scarce = Severity.ERROR if free < LEAST_SPACE else Severity.WARNING
     severity = scarce if free < ENOUGH_SPACE else Severity.OK
     setting = 'recorder.folder' if severity else None
-    yield finding('disk_space', free=free / 1e9, folder=folder, setting=setting).at(severity)
+    yield finding('disk_space', free=free / 1e9, folder=str(folder), setting=setting).at(severity)
