@@ -17,7 +17,7 @@ from robotid_ros.core.signals.invalid_samples import (
     find_usable_samples,
     unwrap_angles,
 )
-from robotid_ros.core.signals.recording import SignalSettings
+from robotid_ros.core.signals.recording import Recording, SignalSettings
 from robotid_ros.core.signals.stamp_correction import sampling_times, undo_clock_jumps
 from robotid_ros.exceptions import RecordingError, RobotIdError
 
@@ -190,6 +190,20 @@ def test_zeros_of_a_joint_that_mostly_rests_are_values(made, share, lost):
     effort[1000 : 1000 + round(share * len(effort)), 0] = 0.0
     told = find_usable_samples(spoiled(made, effort=effort), 0.1)[1]
     assert bool(select(told, 'zeros_left_out')) == lost
+
+
+def test_zeros_that_leave_few_rows_of_all_joints_are_refused():
+    """Of each joint they are few enough; together they leave a third of rows."""
+    rng, time = np.random.default_rng(1), np.arange(4000) * 2e-3
+    phases = np.arange(7.0)
+    position = np.sin(time[:, None] + phases)
+    effort = 5.0 * np.cos(time[:, None] + phases) + 0.01 * rng.normal(size=position.shape)
+    effort[rng.random(effort.shape) < 0.15] = 0.0
+    names = tuple(f'joint_{k}' for k in range(7))
+    one = Recording(names[:1], time, position[:, :1], effort[:, :1])
+    assert select(find_usable_samples(one, 0.1)[1], 'zeros_left_out')
+    with pytest.raises(RecordingError, match='68% of the samples are zeros or spikes'):
+        find_usable_samples(Recording(names, time, position, effort), 0.1)
 
 
 def test_rows_that_lack_without_a_gap_of_time_are_told(made):
