@@ -107,9 +107,9 @@ F001 of_earlier_version: {text} WHY Files of earlier versions have sentences onl
 F101 columns_found info: Columns of '{table}' were found by their names: [[{quantities}
   {columns}]][[; {in_si} without a unit are taken as SI]] DO If this is wrong,
   give --columns and --units WHY A column of another quantity or unit makes every parameter wrong.
-F102 unit_assumed info: {quantity} is taken as {unit}, for {reason}[[, which leaves hardly any
-  motion of {slow}]] DO If the unit is another one, give it by --units[[, one of each joint between
-  commas: '{units}']] WHY A wrong unit of positions or times scales velocities and inertias.
+F102 unit_assumed info: {quantity} is taken as {unit}, for {reason}[[; this leaves hardly any
+  motion of {slow}]] DO If the unit is another one, give it by --units[[ '{units}']] WHY A
+  wrong unit of positions or times scales velocities and inertias.
 F103 time_unit_assumed info: The stamps {columns} are taken as {unit}, {reason} DO If the unit is
   another one, give it by --units WHY A wrong unit of times scales velocities and inertias.
 F104 velocities_left_out info: The velocities are left out, because the size of their unit, {unit},
@@ -250,14 +250,14 @@ F240 velocities_unlike error: The velocities are so many times the derivatives o
   Velocities are off by as much as the stamps, inertias by twice that; a position in another unit
   makes every parameter wrong.
 F241 rows_copied: From {since:.2f} s on, {count} rows repeat earlier ones in every digit: they are
-  copies, and left out DO Correct what writes the log WHY Measured values never repeat in every
-  digit while the robot moves.
+  copies, and left out DO Correct what writes the log, unless it is a simulation without noise that
+  repeats its motion WHY Measured values never repeat in every digit while the robot moves.
 F242 column_for_two: The position of {joints} is the same in every digit MEANS One column was
   written or named for two joints DO Name the columns by --columns, or correct what writes the log
   WHY Measured values of two joints never agree in every digit while they move.
-F243 zeros_left_out info: {count} samples in which the {quantity} of {joint} reads exactly 0, away
-  from what it reads beside them, are left out WHY A bus that loses a value, or a drive that its
-  brake holds, reports 0.
+F243 zeros_left_out info: {count} samples where the {quantity} of {joint} is exactly 0, between
+  values far from 0, are left out WHY A bus that loses a value, or a drive that its brake holds,
+  reports 0.
 # F3: motion
 F301 hardly_moved: {joint} moved only {share:.0%} of the time DO Record a motion that moves it, or
   name it in robot.locked WHY Dry friction of a joint at rest may have any value.
@@ -350,7 +350,7 @@ F421 unexplained_spring error: {unexplained}: a torque that follows its own posi
 F422 unexplained_friction error: {unexplained}: another shape of friction {explains} DO Add one of
   stiction, makkar, smooth_coulomb, root_viscous to robot.friction of {joint} WHY ^
 F423 unexplained_load_friction error: {unexplained}: friction that grows with the load {explains}
-  DO Leave {joint} out of robot.friction, with identification.model mixed, which finds it WHY ^
+  DO Take {joint} out of robot.friction: identification.model mixed then finds it WHY ^
 F424 unexplained_lag error: {unexplained}: a lag behind the model {explains} DO Record positions
   and efforts with one clock, or add presliding to robot.friction of {joint} WHY ^
 F425 unexplained_motion error: {unexplained}: it follows the motion, but no friction, spring,

@@ -94,8 +94,8 @@ def check_method(
     method, elastic = settings.method, isinstance(robot, ElasticRobot)
     if any(term.name == 'load_coulomb' for terms in robot.friction for term in terms):
         raise ConfigurationError(
-            "friction 'load_coulomb' is of --method commands: leave its joints out of "
-            'robot.friction, and identification.model mixed finds friction under load'
+            "friction 'load_coulomb' is of --method commands: leave it out of "
+            'robot.friction: identification.model mixed then finds friction under load'
         )
     if elastic and method in (*SIMULATED, 'both'):
         raise ConfigurationError(
