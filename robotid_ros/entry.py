@@ -24,7 +24,7 @@ def run_node(name: str, *args: list[str]) -> int:
     # A launch that ends while the rest is imported is noticed, too.
     processes = import_module('.nodes.common.processes', __package__)
     if name in MOVES_ROBOT:
-        # Its death must not hold up those who stop the robot then.
+        # So that its death holds up nobody who stops the robot then.
         os.environ.update(processes.udp_alone())
     code = _run(f'nodes.{name}.{name}_node', *args)
     # All is closed by now. The interpreter's own end takes seconds where others need the

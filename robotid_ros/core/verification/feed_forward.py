@@ -25,7 +25,7 @@ TOLERANCE = 1e-3
 # A line over h updates is off by h²/8 of the second difference, where that is the same throughout,
 # by h²/16 where its ends are half of that off: in between, most lines are right at once.
 LINE = 9.0
-LEAST_LINE = 1e-9  # of a line that an update asks for, so that none has the same place as another
+LEAST_LINE = 1e-9  # least share of a line per update: places then increase
 IN_ONE_CALL = 2048  # updates of a goal whose efforts take a few milliseconds
 MOST_UPDATES = 300_000  # of a motion: ten minutes at 500 Hz, 0.6 GB with seven joints
 

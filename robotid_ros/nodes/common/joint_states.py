@@ -46,8 +46,8 @@ def check_at_rest(states: BatchedSubscription, timeout: float, joints: Sequence[
     """
     Watch joint states, or those of a controller and its reference, in a worker thread; close them.
 
-    ControllerError: a joint moves, or nobody says whether one of `joints` does, without these one
-    that is heard. A gripper's may be published as it moves alone.
+    ControllerError: a joint moves that is heard, or one of `joints` (else: of those heard) is not
+    heard for long enough. Some grippers are published only as they move.
     """
     # Stamps [s] and positions by joint and travel; a state that is repeated says nothing new.
     seen = defaultdict[tuple[str, float], list[tuple[float, float]]](list)

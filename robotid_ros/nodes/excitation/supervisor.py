@@ -60,8 +60,8 @@ KEPT_STATES = 1000
 # How long the reference must rest before a motion, by its stamps [s]: 1e-8 rad/s is seen to move.
 REST_TIME = 0.1
 HOLDING_STATES = 3  # to wait for after a cancel, before it is asked which position is held
-# Time to come to rest after a cancel before hardware brakes [s]; share of its speed limit, and
-# travel in `REST_TIME` [rad or m], up to which a joint is at rest.
+# Time to come to rest after a cancel before hardware brakes [s]. A joint is at rest below this
+# share of its speed limit, or this travel in `REST_TIME` [rad or m].
 STOP_TIME, SLOW, TREMBLES = 0.3, 0.02, 1e-3
 REASON_TIMEOUT = 0.1  # how much later than its end the reason of a motion's end may arrive [s]
 
