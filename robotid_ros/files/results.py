@@ -400,6 +400,8 @@ def read_results(path: str | Path) -> Results:
                 raise ValueError(f'{entry.name} is {entry.value}')
         for name in NUMBERS & results.data.keys():
             float(results.data[name] or 0.0)
+        for step in results.essential.get('path', ()):
+            dict(step)
         return results
 
 

@@ -56,7 +56,7 @@ def test_packages_of_a_checkout_are_found_beside_that_of_the_file(tmp_path, monk
         (tmp_path / folder / 'package.xml').write_text(f'<package><name>{name}</name></package>')
         (tmp_path / folder / 'link.xacro').write_text(f'{XACRO.splitlines()[1]}{text}</robot>')
     assert '<link name="base"/>' in read_description(tmp_path / 'arm_of_mine' / 'link.xacro')
-    assert not os.environ['AMENT_PREFIX_PATH']
+    assert 'AMENT_PREFIX_PATH' not in os.environ
     (tmp_path / 'parts' / 'package.xml').unlink()
     with pytest.raises(ModelError, match=r"package 'parts' not found.*; put the packages"):
         read_description(tmp_path / 'arm_of_mine' / 'link.xacro')

@@ -105,6 +105,7 @@ def test_hardware_that_brakes_stops_a_drive_that_turns_the_wrong_way(
 ):
     said = break_sensor(session, trajectory, 'reversed_drive', 'deactivate_hardware', True)
     assert "0.3 s; 'arm_controller' and simulated_robot deactivated: activate again" in said
+    time.sleep(0.2)  # for joint states that are on their way
     position = session.robot.positions[-1]
     time.sleep(1.0)  # held by its controller it would turn on
     assert session.robot.positions[-1] == pytest.approx(position, abs=0.01)
