@@ -77,7 +77,8 @@ def test_friction_that_is_chosen_costs_what_the_verdict_says(robot, record):
     known = followed(log, free, 29.9, settings=default)[0]
     judged, _ = parameter_error(identify(log, free, default))
     np.testing.assert_allclose(known.error, judged, rtol=0.35)
-    assert np.all(known.error > 1.2 * followed(log, free, 29.9)[0].error)
+    more = known.error / followed(log, free, 29.9)[0].error
+    assert more.min() > 1.0 and np.median(more) > 1.2  # at a joint, few kinds are open
 
 
 def test_a_payload_is_known_as_its_recordings_tell(robot, truth, record):
