@@ -72,7 +72,7 @@ TINY = 1e-9  # a speed, range or load that is as good as none
 SHARE = 2.0
 # From so many times what filtered rows leave, filters leave what is left at instants, of simulated
 # robots: such rows count for less. Without, a SCARA with Stribeck friction and no noise got
-# presliding: 10.7 instead of 1.2 % were left. Recordings of 11 robots have 2 to 15, of gen3 75.
+# presliding: 10.7 instead of 1.2 % were left. Recordings of seven arms have 2 to 15, of gen3 75.
 OF_FILTERS = 25.0
 # How many times as much they may count, each if plain friction predicts those of folds so much
 # better, as the log of the squared error, than with fewer. Without, a WAM's other motion is
