@@ -326,11 +326,14 @@ def _non_negative_least_squares(E: Array, goal: Array) -> Array | None:
         while True:
             other = np.zeros(len(w))
             other[used] = np.linalg.lstsq(E[:, used], goal, rcond=None)[0]
-            below = used & (other <= 0.0)
-            if not below.any():
+            below = np.flatnonzero(used & (other < 0.0))
+            if not below.size:
                 break
-            w += np.min(w[below] / (w[below] - other[below])) * (other - w)
-            used &= ~(below & (w < ROUNDING))
+            shares = w[below] / (w[below] - other[below])
+            w += shares.min() * (other - w)
+            # The first one to reach 0 leaves, however it is rounded: each round has one less.
+            used[below[np.argmin(shares)]] = False
+            used[below[w[below] < ROUNDING]] = False
         w = other
     return None
 
