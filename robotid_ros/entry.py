@@ -22,6 +22,7 @@ def run_node(name: str, *args: list[str]) -> int:
     """Run a node; without arguments those of the process are its own."""
     # No node draws: MuJoCo need not look for a display.
     os.environ.setdefault('MUJOCO_GL', 'disable')
+    limit_blas_threads()
     # A launch that ends while the rest is imported is noticed, too.
     processes = import_module('.nodes.common.processes', __package__)
     if name in MOVES_ROBOT:
@@ -58,6 +59,7 @@ def limit_blas_threads() -> None:
     Let this process and its children use one thread, if NumPy is not imported there yet.
 
     Sums of several threads differ in the last bit, and an optimiser then finds another trajectory;
-    its matrices are too small to gain from threads.
+    its matrices are too small to gain from threads, which wait for each other with the processor
+    busy: the node `identification` takes twice as much of it while it follows a session.
     """
     os.environ |= dict.fromkeys(('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS'), '1')

@@ -72,7 +72,7 @@ def test_shared_memory_is_avoided_where_the_user_chose_nothing_else(
 
 
 @pytest.mark.parametrize(('name', 'shares'), [('excitation', False), ('recorder', True)])
-def test_a_node_that_moves_the_robot_shares_no_memory(
+def test_a_node_has_one_thread_for_matrices_and_shares_no_memory_if_it_moves_the_robot(
     name: str, shares: bool, monkeypatch: pytest.MonkeyPatch
 ):
     seen = dict[str, str]()
@@ -81,6 +81,7 @@ def test_a_node_that_moves_the_robot_shares_no_memory(
     monkeypatch.setattr(os, '_exit', lambda _: None)
     entry.run_node(name)
     assert (seen.get('FASTDDS_BUILTIN_TRANSPORTS') != 'UDPv4') == shares
+    assert seen['OPENBLAS_NUM_THREADS'] == seen['OMP_NUM_THREADS'] == '1'
 
 
 def test_threads_that_watch_are_preferred_where_the_system_lets_them():
