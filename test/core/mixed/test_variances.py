@@ -228,6 +228,19 @@ def test_a_kind_stays_closed_where_it_predicts_another_joint_worse(changes):
     assert found.used[0, 0] != changes
 
 
+@pytest.mark.parametrize('filtered', [False, True])
+def test_kinds_stay_closed_that_help_rows_at_instants_alone(filtered):
+    blocks = np.arange(N) // 25 == np.arange(BLOCKS)[:, None]
+    valid, both = np.ones((JOINTS, N), dtype=bool), []
+    for seed, explained in enumerate((filtered, True)):
+        W, columns, Y, _ = rows(seed)
+        Y += 3.0 * explained * columns[:, :, 0]
+        both.append(products(W, columns, Y, valid, blocks))
+    prior = None, np.eye(B), np.zeros(B), np.zeros(JOINTS)
+    found = Choice(*both, B, np.ones(JOINTS), *prior).run()
+    assert found.used.any() == filtered
+
+
 def test_a_joint_is_given_no_friction_that_is_large_beside_its_efforts():
     """Of columns that nearly cancel, whose difference is in its noise, data alone take much."""
     rng = np.random.default_rng(5)
