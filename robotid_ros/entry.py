@@ -13,6 +13,8 @@ MOVES_ROBOT = ('excitation', 'gravity_compensation')
 
 def robotid() -> int:
     """Run the command line."""
+    # Modules make objects that stay: to look for garbage among them takes a tenth of the time.
+    gc.set_threshold(200_000)
     code = _run('cli.main')
     gc.freeze()  # at its end the interpreter looks for garbage among all modules: half a second
     return code
@@ -23,6 +25,7 @@ def run_node(name: str, *args: list[str]) -> int:
     # No node draws: MuJoCo need not look for a display.
     os.environ.setdefault('MUJOCO_GL', 'disable')
     limit_blas_threads()
+    gc.set_threshold(20_000)  # as there, in shorter pauses
     # A launch that ends while the rest is imported is noticed, too.
     processes = import_module('.nodes.common.processes', __package__)
     if name in MOVES_ROBOT:
@@ -49,8 +52,6 @@ gravity_compensation = partial(run_node, 'gravity_compensation')
 def _run(module: str, *args: list[str]) -> int:
     # Until `main` sets its own handlers nothing is open that needs a clean end.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    # Modules make objects that stay: to look for garbage among them takes a tenth of the time.
-    gc.set_threshold(20_000)
     return int(import_module(f'.{module}', __package__).main(*args))
 
 
