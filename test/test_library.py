@@ -187,8 +187,6 @@ def test_arrays_that_do_not_fit_are_one_sentence(arrays, text):
 
 
 def test_what_cannot_be_written_or_read_is_one_sentence(folder, result):
-    with pytest.raises(rid.RobotIdError, match='no picture'):
-        rid.plot(result, folder / 'efforts.gif2')
     with pytest.raises(rid.RobotIdError, match="'torque'"):
         rid.load(folder / 'log.npz', columns={'torque': 'tau'})
 

@@ -200,7 +200,6 @@ def test_what_a_page_shows_runs(run, inputs, tmp_path, monkeypatch, page):
     shutil.copytree(inputs, folder)
     monkeypatch.chdir(folder)
     monkeypatch.setenv('HOME', str(tmp_path))
-    monkeypatch.setenv('MPLBACKEND', 'Agg')
     for kind, text in blocks(page):
         for piece in [text] if kind == 'python' else commands(text):
             if covered := elsewhere(piece):
