@@ -54,7 +54,7 @@ ELSEWHERE = {
     r'import robotid_ros as rid\n$': 'test/test_library.py',
     r'import numpy as np\nimport robotid_ros as rid\n\nlog = np': 'test/test_library.py',
     r'model = rid.InverseDynamics.load\(.*\ntau = model.efforts': 'test/test_library.py',
-    r'from robotid_ros.core.payload import': 'test/core/payload',
+    r'from robotid_ros.core.payload.payload import': 'test/core/payload',
     r'gains = identify_drive_gains': 'test/core/payload',
 }
 
