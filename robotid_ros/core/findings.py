@@ -187,7 +187,8 @@ F205 stamps_rounded info: {count} samples have the stamp of the one before: the 
   to {step:.3g ms}, the samples were spread evenly, {rate:.6g} Hz DO If the rate of a table is
   another, give it by --rate WHY Samples that were not taken evenly get wrong times.
 F206 stamps_jitter info: The stamps jitter by {jitter:.2f ms}. {share:.0%} of the variance is
-  uneven sampling, the rest was removed WHY Stamps that are off make accelerations noisy.
+  uneven sampling, the rest was removed DO If σ are large, record on a quiet machine, or give the
+  process that reads the drives a real-time priority WHY An error of time is one of acceleration.
 F207 samples_not_finite info: {count} samples that are not numbers were left out WHY A sensor or a
   bus fails at times.
 F208 stamps_repeated info: {count} samples with repeated or older stamps were left out WHY The same
@@ -222,11 +223,6 @@ F223 delay_too_long: The efforts are {delay:.2f ms} ± {sigma:.2f ms} behind the
   for a bus, so it is not removed DO Record both from one clock WHY ^
 F224 joint_delay_removed: The effort of {joint} is {delay:.0f ms} ± {sigma:.0f ms} behind its
   position, others {common:.0f ms}: its delay is removed DO Record all efforts from one clock WHY ^
-F226 uncertain_times: The stamps jitter by {jitter:.2f ms}, and the times of the samples are known
-  only to {left:.2f ms} MEANS {parameter} may be off by {change:.2g} {unit} because of this,
-  {ratio:.1f} times the effect of noise. σ includes it DO Record on a quiet machine, or give the
-  process that reads the drives a real-time priority and a real-time kernel WHY An error of time is
-  an error of velocity and acceleration.
 F227 long_recording info: A long recording: the fit uses all of it, residuals and torques shown are
   of[[ {count}]] parts WHY Rows of a long recording do not fit into memory.
 F228 logs_together info: {count} logs were identified together: {logs} WHY Logs add up where

@@ -311,6 +311,6 @@ def _covariances(
     correlation = inflation(classical, largest(by_block[:1], least))
     model_error = model_error_covariance(system, value, np.hstack(gain), correlation)
     if system.timing is not None:
-        model_error = model_error + system.timing.covariance(len(value))
+        model_error = model_error + np.outer(system.timing, system.timing)
     wider = [widened(c, len(scores)) for c, (_, scores) in zip(by_block, products, strict=True)]
     return largest(wider, least) + model_error, classical, model_error, largest(by_block, least)

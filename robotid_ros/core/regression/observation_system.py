@@ -37,21 +37,6 @@ class GaussianPrior(ReadOnlyArrays):
         return self.whitening, self.whitening @ self.mean
 
 
-@dataclasses.dataclass(frozen=True)
-class TimingError(ReadOnlyArrays):
-    """What errors of the samples' times do to an estimate."""
-
-    change: Array  # (b,) standard deviation, with the signs in which parameters change together
-    jitter: float  # standard deviation of the stamps about even times [s]
-    left: float  # of the errors of the times that are used [s]
-
-    def covariance(self, size: int) -> Array:
-        """Return the covariance of an estimate whose first parameters these are, (size, size)."""
-        change = np.zeros(size)
-        change[: len(self.change)] = self.change
-        return np.outer(change, change)
-
-
 S = TypeVar('S', bound='System')
 S_co = TypeVar('S_co', bound='System', covariant=True)
 # Butterworth filter before decimation, forth and back; cut-off over the Nyquist frequency that is
@@ -82,8 +67,8 @@ class System:
     # Share of the rows' Nyquist frequency that white noise has left after decimation.
     band: float = 1.0
     prior: GaussianPrior | None = None  # what is known of the parameters besides, or None
-    # How far errors of the samples' times move the estimate, or None: not at all.
-    timing: TimingError | None = None
+    # (b,) how far errors of the samples' times move the parameters together, or None: not at all.
+    timing: Array | None = None
     penalty: Penalty | None = None  # of a mixed model, or None
     # (n,) relative standard deviation of the scale of each joint's Y, or None.
     gain_spread: Array | None = None
@@ -107,18 +92,12 @@ class System:
 
     def without(self: S, gone: Mask, value: Array) -> S:
         """Return the system of the other parameters, less what these (b,) explain with a value."""
-        timing, changed = self.timing, dict[str, Any](D=None)
-        if timing is not None:
-            change = timing.change[~gone[: len(timing.change)]]
-            timing = dataclasses.replace(timing, change=change)
+        changed = dict[str, Any](D=None)
         changed['Y'] = read_only(self.Y - self.W[:, :, gone] @ value[gone])
         if isinstance(self, Factors):
             changed['batches'] = self.batches.copy()
             changed['batches'][..., -1] -= self.batches[..., :-1][..., gone] @ value[gone]
-        kept = np.flatnonzero(~gone).tolist()
-        return dataclasses.replace(
-            dataclasses.replace(self, **changed).select(kept), timing=timing
-        )
+        return dataclasses.replace(self, **changed).select(np.flatnonzero(~gone).tolist())
 
     def rows(self, joint: int) -> tuple[Array, Array]:
         """Return the usable rows of a joint, W_j (N_j, b) and Y_j (N_j,)."""
