@@ -26,14 +26,6 @@ def any_effort(efforts: npt.ArrayLike) -> bool:
     return bool(np.nan_to_num(efforts).any())
 
 
-def freeze_fields(instance: object, *fields: str) -> None:
-    """Make arrays of a frozen dataclass read-only; those that are None stay so."""
-    for field in fields:
-        value = getattr(instance, field)
-        if value is not None:
-            object.__setattr__(instance, field, frozen(value))
-
-
 def all_within(valid: Mask, reach: int) -> Mask:
     """Return in which rows (N, n) all within `reach` of them are valid, without SciPy's import."""
     if valid.all():
@@ -101,8 +93,9 @@ class ReadOnlyArrays:
     def __post_init__(self) -> None:
         # As text where annotations are not evaluated.
         kinds = (Array, Array | None, 'Array', 'Array | None')
-        fields = dataclasses.fields(self)
-        freeze_fields(self, *(field.name for field in fields if field.type in kinds))
+        for field in dataclasses.fields(self):
+            if field.type in kinds and (value := getattr(self, field.name)) is not None:
+                object.__setattr__(self, field.name, frozen(value))
 
 
 # A column is a combination of others, a direction of parameters is open: far above the rounding of

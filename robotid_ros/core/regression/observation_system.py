@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from ...exceptions import RecordingError
-from ..arrays import Array, freeze_fields, Indices, Mask, ReadOnlyArrays, whitening
+from ..arrays import Array, Indices, Mask, ReadOnlyArrays, whitening
 from ..findings import Finding
 from ..model.dynamics import path_columns, regressor
 from ..model.friction import LINEAR, SHRUNK
@@ -52,7 +52,7 @@ ROW_FIELDS = ('time', 'measured', 'q', 'dq'), ('W', 'Y', 'valid', 'Z', 'moving',
 
 
 @dataclasses.dataclass(frozen=True)
-class System:
+class System(ReadOnlyArrays):
     """Equations of all joints, joint-major (DIDIM eq. 11-14): `Rows`, or `Factors` of many."""
 
     names: tuple[str, ...]  # of the b columns
@@ -72,9 +72,6 @@ class System:
     penalty: Penalty | None = None  # of a mixed model, or None
     # (n,) relative standard deviation of the scale of each joint's Y, or None.
     gain_spread: Array | None = None
-
-    def __post_init__(self) -> None:
-        freeze_fields(self, 'W', 'Y')
 
     @property
     def equations(self) -> Indices:
@@ -148,9 +145,6 @@ class Rows(System):
     moving: Mask | None = None
     q: Array | None = None  # (N, n) positions, or None
     dq: Array | None = None  # (N, n) velocities, or None
-
-    def __post_init__(self) -> None:
-        freeze_fields(self, 'time', 'W', 'Y')
 
     @classmethod
     def concatenate(cls, systems: Sequence['Rows'], step: int = 1) -> 'Rows':
