@@ -99,11 +99,9 @@ class ReadOnlyArrays:
 
 
 # A column is a combination of others, a direction of parameters is open: far above the rounding of
-# W, and of base parameters, which are combinations known to 1e-7, far below what the geometry of
-# robots gives.
+# W, and of base parameters (1e-7), far below what the geometry of robots gives.
 DEPENDENT = 1e-6
 # A system of equations is refused: what is solved with less has no correct digit left.
 SINGULAR = 1e-12
-# Rows predict others only along what they determine well: a thousand times their noise is no
-# prediction.
+# Rows predict others only along what they determine: a thousand times their noise is too much.
 PREDICTED = 1e-3

@@ -790,8 +790,7 @@ CODES: Mapping[str, Code] = {each.code: each for each in _read_table()}
 NAMES: Mapping[str, Code] = {each.name: each for each in CODES.values()}
 
 
-# By these, log and description are of another robot, or in other units: whatever fits, masses are
-# wrong.
+# By these, log or description are of another robot, or in other units, and masses are wrong.
 MISREAD = (
     *('effort_sign', 'effort_gain', 'efforts_swapped', 'effort_scale'),
     *('effort_unit', 'effort_unit_of_log', 'effort_magnitudes', 'implausible_inertia'),

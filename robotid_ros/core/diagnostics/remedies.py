@@ -241,8 +241,7 @@ ZEROS, ZERO_STEP = (-0.3, 0.3, *RIGHT), 0.8
 # far joints go with the right one, and not with one that is too large [rad or m].
 SIZES = {False: (np.pi / 180.0, 180.0 / np.pi, 2.0 * np.pi), True: (1e-3, 1e3)}
 RANGES = {False: (0.1, 4.0 * np.pi), True: (0.01, 3.0)}
-# From which factors of a joint's positions without such a unit are searched, and of the stamps'
-# length; logarithms, and their steps.
+# Where searches of other factors, and of the stamps' length, begin: logarithms, and their steps.
 SCALE_STEP, LENGTH_STEP = np.log(4.0) / 3.0, np.log(16.0) / 8.0
 SCALES = SCALE_STEP * np.array([-3, -2, -1, 1, 2, 3])
 LENGTHS = LENGTH_STEP * np.array([*range(-8, 0), *range(1, 9)])

@@ -219,8 +219,7 @@ ROUNDS = 5  # rounds of reweighting: the variances of squares are those of the f
 # Least standard deviation over the joint's largest residual: rounding, and no model is better.
 LEAST = 0.02
 FEWEST = 100  # fewest rows from which something can be learnt
-# A contact ends when all efforts have stayed for so long [s] below so large a share of their
-# thresholds: one that goes on is told once.
+# A contact ends when all efforts stay for so long [s] below such a share of their thresholds.
 RELEASE_TIME, RELEASE_SHARE = 0.2, 0.5
 
 

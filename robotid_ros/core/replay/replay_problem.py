@@ -58,8 +58,7 @@ LINK_SIGMA = 0.5
 SLENDERNESS = 0.2
 # Least own inertia of a joint as a share of J_ap: ω_n at most doubles.
 MIN_INERTIA_SHARE = 0.25
-# Least standard deviation of a torque, relative, for a fit with constraints: the solver takes what
-# is nearly an equation for infeasible.
+# Least relative σ of a torque for a fit with constraints, which takes equations for infeasible.
 EXACT = 0.01
 
 

@@ -37,8 +37,7 @@ SPANS = (1, 5, 25, 125)  # of differences compared with integrals [samples]: mor
 MANY, PARTS = 30_000, 30  # rows of a long log that are compared, from so many parts of it
 MIN_ROWS = 50  # fewer look like anything
 MIN_TRAVEL = 1e-3  # a joint that travels less is at rest [rad or m]
-# A step of a signal that is so many times this quantile of all is a jump: what has one at the same
-# time looks alike.
+# Steps that are so many times this quantile of all are jumps: signals that share one look alike.
 JUMP, USUAL = 20.0, 0.99
 STILL = 1e-6  # share of a signal below which its changes are rounding
 ORDERS = ('the positions', 'the derivatives of the positions', 'the accelerations')
@@ -454,8 +453,7 @@ def unlikeness(signals: Array, others: Array, orders: int = 1, delay: float = 0.
     return least
 
 
-# A velocity that is a multiple of the position's derivative: correlation, share of the slopes that
-# count.
+# A velocity that is a multiple of the position's derivative: correlation, share of slopes.
 MIN_CORRELATION, WITHOUT_JUMPS = 0.9, 0.99
 # Samples over which both are compared where neighbours are too noisy, or polled and repeated.
 SPAN_OF_SPEEDS = 5

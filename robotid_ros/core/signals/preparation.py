@@ -316,8 +316,7 @@ ROUNDING = 1e-6  # relative: a rate that stamps give is never exact
 # Automatic cut-off over the motion's bandwidth: lower distorts accelerations, higher lets noise of
 # the encoders pass; and the least one [Hz], for recordings of a slow motion.
 CUTOFF_FACTOR, MIN_CUTOFF = 10.0, 5.0
-# A position is coarse where one of its steps within a period of the cut-off is so large a share of
-# its mean speed.
+# A position is coarse where a step in a period of the cut-off is such a share of its mean speed.
 COARSE = 0.1
 SMOOTH = 1e6  # what the positions' filter takes off at the band limit of samples
 MAX_CUTOFF_SHARE = 0.4  # of a rate: filters need room below Nyquist's half
@@ -350,9 +349,8 @@ def valid_rows(
     moving[:edge] = moving[len(moving) - edge :] = False
     if settings.rows == 'moving':
         return moving
-    # Of friction that jumps when a joint turns round, those that no standstill lies in: the
-    # samples that weigh most in a kept row, the middle two thirds of those that it stands for,
-    # are to have the same sign.
+    # Of friction that jumps where a joint turns round, rows without standstill: the samples that
+    # weigh most in a kept row, the middle two thirds of its own, have to have the same sign.
     steps = np.array([any(term.has_step for term in terms) for terms in robot.friction])
     clear = np.where(steps, every & all_within(turning, decimation // CLEAR), every)
     if settings.rows == 'smooth':
