@@ -254,6 +254,12 @@ F242 column_for_two: The position of {joints} is the same in every digit MEANS O
 F243 zeros_left_out info: {count} samples where the {quantity} of {joint} is exactly 0, between
   values far from 0, are left out WHY A bus that loses a value, or a drive that its brake holds,
   reports 0.
+F244 efforts_slower: Efforts arrive only {rate:.3g} times a second: each is taken for the time of
+  its first sample DO Record efforts as often as positions WHY A bus that is slower than the log
+  holds each value until the next one.
+F245 efforts_unwrapped: Efforts step by their whole range, as a counter that overflows: [[{joints}
+  by {sizes:.4g}]]. The steps are taken out DO Log efforts with more bits WHY A counter that
+  overflows turns the sign of what is largest.
 # F3: motion
 F301 hardly_moved: {joint} moved only {share:.0%} of the time DO Record a motion that moves it, or
   name it in robot.locked WHY Dry friction of a joint at rest may have any value.
@@ -384,6 +390,12 @@ F436 unexplained_span error: {unexplained}, {part:.0%} of it from {start:.2f} to
   something touched the robot then, leave that time out, by --to {start:.2f} or --from {stop:.2f}
   (tried: residual of this joint alone {before:.2p} → {after:.2p}). Check its effort sensor WHY
   What acts on the robot beside its drives is taken for its own torque.
+F437 played_backwards error: Friction drives the joints: the log looks as if it was played
+  backwards DO Put the rows into the order in which they were recorded{tried} WHY In the opposite
+  order positions and accelerations stay, and velocities have the opposite sign.
+F438 unexplained_smoothing error: {unexplained}: a filter that smooths the efforts without a delay
+  {explains} DO Record efforts without this filter WHY What a filter takes off the efforts is
+  missing in friction and inertia.
 F440 no_gravity info: The efforts lack gravity: residual without gravity {without:.1%}, with it
   {with_gravity:.1%} DO If the driver removes gravity, set robot.effort_kind to without_gravity,
   else to joint_torque WHY Some drivers compensate gravity before they publish the effort.
@@ -796,7 +808,7 @@ MISREAD = (
     *('effort_unit', 'effort_unit_of_log', 'effort_magnitudes', 'implausible_inertia'),
     *('gravity_direction', 'gravity_compensated'),
     *('axis_reversed', 'other_zero', 'joints_exchanged', 'position_unit', 'time_scale'),
-    *('velocities_unlike', 'clocks_differ', 'standstill_contradicted'),
+    *('velocities_unlike', 'clocks_differ', 'standstill_contradicted', 'played_backwards'),
 )
 
 

@@ -8,17 +8,19 @@ from typing import Any, TYPE_CHECKING
 import numpy as np
 
 from ...exceptions import RecordingError, StandstillError
-from ..arrays import all_within, Array, Mask
+from ..arrays import all_within, Array, Indices, Mask
 from ..findings import Finding, finding
 from .filters import lowpass, motion_bandwidth
 from .invalid_samples import (
     clipped_samples,
     dead_zones,
+    find_held_efforts,
     find_usable_samples,
     position_steps,
     quantization_steps,
     refuse_derived_efforts,
     unwrap_angles,
+    unwrap_efforts,
     velocity_warnings,
 )
 from .recording import Recording, Samples, SignalSettings
@@ -166,6 +168,7 @@ def resample_uniformly(
         )
     time, effort = recording.time[kept], recording.effort[kept]
     position, jumps = unwrap_angles(recording.position[kept], recording.joints)
+    effort, wraps = unwrap_efforts(effort, recording.joints)
     velocity = None if recording.velocity is None else recording.velocity[kept]
     notes += velocity_warnings(recording.joints, time, position, velocity)
     if settings.stamps == 'auto':
@@ -176,14 +179,17 @@ def resample_uniformly(
     step = usual if settings.rate == 0.0 else 1.0 / settings.rate
     longest = max(settings.max_gap, 1.5 * max(step, usual))
     longest, gaps = bridged_gap(time, position, usual, longest)
-    notes += [*jumps, *gaps]
+    notes += [*jumps, *wraps, *gaps]
     steps = np.minimum(np.diff(time), max(MAX_GRID_GAP, longest))
     short = np.concatenate([[0.0], np.cumsum(steps)]) + time[0]
     grid = time[0] + step * np.arange(int(np.floor((short[-1] - short[0]) / step + 0.5)) + 1)
     if grid.size != time.size or np.abs(grid - short).max() >= GRID_TOLERANCE * step:
         # Smooth for the position, which is differentiated; without overshoot for the effort.
         position = akima(short, position, np.clip(grid, short[0], short[-1]))
-        effort = np.column_stack([np.interp(grid, short, column) for column in effort.T])
+        if find_held_efforts(time, effort).any():
+            effort = effort[np.searchsorted(short, grid + GRID_TOLERANCE * step, 'right') - 1]
+        else:
+            effort = np.column_stack([np.interp(grid, short, column) for column in effort.T])
     covered = np.ones(grid.size, dtype=bool)
     for gap in np.flatnonzero(np.diff(time) > longest):
         first = np.searchsorted(grid, short[gap], 'right')
@@ -231,6 +237,7 @@ class UniformRecording:
     unusable: Mask  # (N, n) efforts are clipped, or read 0 in a dead zone
     noise: Array | None  # (n,) of the torques, from the differences between periods
     notes: tuple[Finding, ...]  # what was repaired
+    fresh: Indices  # (N,) of the rows in which efforts were measured that a slower bus holds
 
 
 def resample(recording: Recording, robot: Robot, settings: SignalSettings) -> UniformRecording:
@@ -240,9 +247,10 @@ def resample(recording: Recording, robot: Robot, settings: SignalSettings) -> Un
     known = settings.max_gap, settings.stamps, settings.rate
     if known not in recording.resampled:
         found = resample_uniformly(recording, settings)
-        coarse = quantization_steps(found[0].effort), dead_zones(recording.effort)
-        recording.resampled[known] = *found, *coarse
-    grid, rate, measured, notes, steps, least = recording.resampled[known]
+        even = found[0].time, found[0].effort
+        coarse = quantization_steps(even[1]), dead_zones(recording.effort)
+        recording.resampled[known] = *found, *coarse, find_held_efforts(*even)
+    grid, rate, measured, notes, steps, least, held = recording.resampled[known]
     notes = list(notes)
     _check_efforts(grid, robot)
     if (check := (refuse_derived_efforts, *known)) not in recording.passed:
@@ -265,15 +273,18 @@ def resample(recording: Recording, robot: Robot, settings: SignalSettings) -> Un
         for name, found, values in told
         for j in np.flatnonzero(found)
     ]
+    if held.any():
+        notes.append(finding('efforts_slower', rate=rate * (1.0 - held.mean())))
     cut |= dead
     period, noise = find_period(recording), None
     if period is not None:
         noise = noise_between_periods(robot.efforts_to_torques(grid.effort), rate, period)
     if settings.averaging and period is not None and measured.all() and not cut.any():
         grid, rate, measured = average_periods(grid, rate, period)
-        cut = np.zeros(grid.position.shape, dtype=bool)
+        cut, held = (np.zeros(x.shape, dtype=bool) for x in (grid.position, grid.time))
         notes.append(finding('periods_averaged', period=period))
-    return UniformRecording(grid, rate, measured, cut, noise, tuple(notes))
+    fresh = np.maximum.accumulate(np.where(held, 0, np.arange(len(held))))
+    return UniformRecording(grid, rate, measured, cut, noise, tuple(notes), fresh)
 
 
 def _check_efforts(recording: Recording, robot: Robot) -> None:
@@ -430,6 +441,8 @@ def prepare(
             f'no joint of {where} moves faster than '
             f'{settings.standstill:g} rad/s: record a motion, or lower signals.standstill'
         )
+    # Of efforts that are held, the motion is that of when they were measured.
+    q, dq, ddq, valid = (x[grid.fresh] for x in (q, dq, ddq, valid))
     return Samples(
         robot.joints,
         grid.recording.time,
