@@ -15,9 +15,8 @@ from ..core.findings import CODES, Finding, render as text_of
 from ..core.regression.estimate import random_effects
 from ..exceptions import FileError
 from ..files.atomic import beside_recording, write_text
-from ..files.report.drawing import LINES, NEUTRAL, source_of
 from ..files.report.page import render
-from ..files.report.plots import Field, Model, Plot, Plots
+from ..files.report.plots import COLOURS, Field, Model, NEUTRAL, Plot, Plots, source_of
 from ..files.results import REPORT
 from .pooling import find_all, pool, read_robots, Robots
 from .session import IDENTIFIED, Row
@@ -166,7 +165,7 @@ def _over_time(robots: Robots, own: Sequence[Finding]) -> Iterator[Chart]:
 def _colours(own: Sequence[Finding], parameter: str) -> dict[str, str]:
     """Return the robots with findings on a parameter, each with its colour."""
     accused = sorted({f.values['robot'] for f in own if f.values.get('parameter') == parameter})
-    return dict(zip(accused, itertools.cycle(LINES[:-1]), strict=False))
+    return dict(zip(accused, itertools.cycle(COLOURS[:-1]), strict=False))
 
 
 def _labelled(robots: Robots, k: int) -> str:

@@ -27,7 +27,7 @@ from ...core.arrays import expand_per_joint
 from ...core.findings import Severity
 from ...core.model import build_robot, Robot
 from ...exceptions import RobotIdError
-from ...files.report.page import plotting_library
+from ...files.report.plots import plotting_library
 from ...files.results import read_results
 from ...node_settings import LiveSettings
 from ..common import messages, runtime
@@ -104,7 +104,7 @@ class Live(ConfiguredNode):
         self._server.close()
 
     def _take_description(self, urdf: str) -> None:
-        from ...files.report.pages import live_page
+        from ...files.report.page import live_page
 
         robot = build_robot(urdf, self.configuration.robot)
         settings, efforts = self.configuration.excitation, robot.largest_efforts
