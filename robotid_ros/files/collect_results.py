@@ -23,8 +23,7 @@ from ..core.regression.validation import Validation
 from ..core.verdict import decide_level, JointError, judge
 from ..exceptions import UnknownNameError
 from .atomic import write_text
-from .export.identified_model import model_settings
-from .export.identified_urdf import identified_urdf
+from .export.identified_model import identified_urdf, model_settings
 from .identification_input import AnyRecording, Input
 from .provenance import hash_of_recording, versions
 from .report.page import save_page_if_possible
