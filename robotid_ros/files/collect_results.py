@@ -29,7 +29,6 @@ from .provenance import hash_of_recording, versions
 from .report.page import save_page_if_possible
 from .results import (
     BASE,
-    CheckedParameters,
     Comparison,
     Entry,
     PRIOR,
@@ -256,7 +255,7 @@ def check_parameters(
     session: Input,
     command: str = '',
     known: Sequence[Finding] = (),
-) -> CheckedParameters:
+) -> Results:
     """Predict a recording by base parameters, by identified.urdf and by the description."""
     robot, settings = session.robot, session.configuration.identification
     names, constants = (results.model.get(k, {}) for k in ('friction', 'friction_constants'))
@@ -303,7 +302,7 @@ def check_parameters(
         cause=findings.index(reasons[0]) if reasons else None,  # the first one explains it
     )
     totals = {name: each.total_residual(moving=True) for name, each in found.items()}
-    checked = dataclasses.replace(
+    return dataclasses.replace(
         results,
         identification=(),
         validation=rows[BASE],
@@ -318,8 +317,8 @@ def check_parameters(
         findings=findings,
         history=(),
         verdict=verdict,
+        sets=rows,
     )
-    return CheckedParameters(checked, rows)
 
 
 def without_delay(recording: AnyRecording, results: Results, stamps: str) -> RecordingOrChunks:

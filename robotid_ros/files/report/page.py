@@ -17,7 +17,6 @@ from ...exceptions import FileError, MissingPackageError
 from ..atomic import write_text
 from ..results import (
     BASE,
-    CheckedParameters,
     count_within_sigma,
     PRIOR,
     Results,
@@ -42,8 +41,8 @@ def save_page(kind: str, path: str | Path, *subject: Any, overwrite: bool = True
     """
     Write a page, and return its path.
 
-    Of the kinds 'identification' shows `Results` and their folder, 'validation'
-    `CheckedParameters`, 'design' what `design_page` takes.
+    Of the kinds 'identification' shows `Results` and their folder, 'validation' those of
+    `check_parameters`, 'design' what `design_page` takes.
     MissingPackageError: Bokeh is not installed; FileError: the page cannot be written;
     TrajectoryError: the design is for other joints.
     """
@@ -170,15 +169,14 @@ def identification_page(results: Results, folder: object = 'FOLDER') -> str:
     )
 
 
-def validation_page(checked: CheckedParameters) -> str:
+def validation_page(results: Results) -> str:
     """Compose the page of description, identified and base parameters on one recording."""
-    results = checked.checked
     source = _file_name(results.data)
     return render(
         'validation.html',
         title=f'{results.robot or "robot"}: validation',
         subtitle=f'validation of identified parameters on {source} · {minute(results.created)}',
-        sets={SETS[name]: checked.sets[name] for name in SETS if name in checked.sets},
+        sets={SETS[name]: results.sets[name] for name in SETS if name in results.sets},
         **_shown(results),
     )
 
