@@ -26,7 +26,6 @@ FONT = 'system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif'
 # Tools of plots that are zoomed along x alone, and both ways.
 ALONG_X, BOTH_WAYS = 'xBoxZoom xPan xWheelZoom Reset', 'BoxZoom Pan WheelZoom Reset'
 DASHED = [6]
-LINES = ('Line', 'MultiLine', 'Segment')  # glyphs without an area
 
 
 class Model(SimpleNamespace):
@@ -55,22 +54,22 @@ class Plot(Model):
         y: str,
         height: int = 240,
         tools: str = ALONG_X,
-        axes: tuple[str, str] = ('Linear', 'Linear'),
+        scale: str = 'Linear',
         **more: Any,
     ) -> None:
-        below, left = map(_axis, axes, (x, y))
+        below, left = _axis('Linear', x), _axis(scale, y)
         every = [*map(_tool, tools.split())]
         drag = every[0] if 'BoxZoom' in tools else None
         # Below two decades those of logarithmic axes are linear, and crowd.
-        kind, ticks = ('LogTicker', 3) if axes[1] == 'Log' else ('BasicTicker', 5)
+        kind, ticks = ('LogTicker', 3) if scale == 'Log' else ('BasicTicker', 5)
         left.ticker = Model(kind, desired_num_ticks=ticks)
         super().__init__(
             'Plot',
             tags=[x, y],
             height=height,
             sizing_mode='stretch_width',
-            x_scale=Model('LinearScale' if axes[0] == 'Datetime' else f'{axes[0]}Scale'),
-            y_scale=Model(f'{axes[1]}Scale'),
+            x_scale=Model('LinearScale'),
+            y_scale=Model(f'{scale}Scale'),
             below=[below],
             left=[left],
             center=[Model('Grid', axis=below), Model('Grid', axis=left, dimension=1)],
@@ -95,7 +94,7 @@ class Plot(Model):
     ) -> Model:
         """Draw `columns` of a source, by the properties of the glyph that they are for."""
         look |= {name: Field(column) for name, column in columns.items()}
-        look['line_color' if glyph in LINES else 'fill_color'] = color
+        look['line_color' if glyph == 'Line' else 'fill_color'] = color
         drawn = Model('GlyphRenderer', data_source=source, glyph=Model(glyph, **look))
         self.renderers.append(drawn)
         if legend:
@@ -115,11 +114,9 @@ class Plot(Model):
             legends[0].items.append(items[text])
         items[text].renderers.append(drawn)
 
-    def show_values(
-        self, tooltips: Sequence[tuple[str, str]], *drawn: Model, mode: str = 'vline'
-    ) -> None:
-        """Show values of what is drawn above and below the pointer, by 'mouse' at it."""
-        hover = Model('HoverTool', tooltips=tooltips, renderers=drawn, mode=mode)
+    def show_values(self, tooltips: Sequence[tuple[str, str]], *drawn: Model) -> None:
+        """Show values of what is drawn above and below the pointer."""
+        hover = Model('HoverTool', tooltips=tooltips, renderers=drawn, mode='vline')
         self.toolbar.tools.append(hover)
 
 
@@ -215,7 +212,6 @@ def plotting_library() -> Path:
 
 
 MEASURED, PREDICTED, RESIDUAL, NEUTRAL = '#d9730d', '#2f7de1', '#d6455d', '#7b8794'
-COLOURS = (PREDICTED, MEASURED, '#8b5cf6', '#1a8f4c', RESIDUAL, NEUTRAL)
 # Of efforts: numbers of all joints together, and rows of a joint at least: four bytes each and a
 # third more as text, so that these are about a megabyte of the page.
 NUMBERS, FEWEST_ROWS, MOST_ROWS = 160_000, 400, 8000
@@ -406,10 +402,10 @@ def _means(velocity: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 def convergence(history: Sequence[Mapping[str, Any]]) -> Plot:
     """Draw the figures of each iteration on one logarithmic axis."""
-    plot = Plot('iteration', 'relative', 260, 'Reset', ('Linear', 'Log'))
+    plot = Plot('iteration', 'relative', 260, 'Reset', 'Log')
     names = [name for name in CONVERGENCE_MEASURES if any(name in row for row in history)]
     steps = [float(row.get('iteration', k)) for k, row in enumerate(history)]
-    for name, color in zip(names, COLOURS, strict=False):
+    for name, color in zip(names, (PREDICTED, MEASURED, '#8b5cf6'), strict=False):
         values = [float(row.get(name, 0.0)) for row in history]
         values = [value if 0.0 < value < np.inf else np.nan for value in values]
         source, shown = source_of({'x': steps, 'y': values}), name.replace('_', ' ')
