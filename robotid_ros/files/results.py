@@ -175,14 +175,6 @@ def verdict_of(results: Results) -> Verdict:
     )
 
 
-def of_other_method(results: Results, other: Comparison) -> Results:
-    """Return what the other method found as results of its own."""
-    own = vars(other)  # method, base, identification, validation
-    return dataclasses.replace(
-        results, **own, condition_number=math.nan, compared=None, verdict=None
-    )
-
-
 def base_covariance(results: Results) -> np.ndarray:
     """Return the covariance of base parameters (b, b); ConfigurationError: old files lack it."""
     lower, size = results.quality.correlation if results.quality else (), len(results.base)
