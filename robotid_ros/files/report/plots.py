@@ -285,13 +285,6 @@ def source_of(columns: Mapping[str, Any], **more: Any) -> Model:
     return Model('ColumnDataSource', data=columns, **more)
 
 
-def span_of(*values: np.ndarray, **named: str) -> Model:
-    """Return a range over values that plots share; reset returns to it. It may have a `name`."""
-    every = np.concatenate(values)
-    ends = {'start': float(np.nanmin(every)), 'end': float(np.nanmax(every))}
-    return Model('Range1d', **ends, bounds='auto', **named)
-
-
 def of_joints(columns: Sequence[Mapping[str, np.ndarray]], **shared: np.ndarray) -> Model:
     """
     Return one source of data for the joint that is chosen on the page.
@@ -326,8 +319,9 @@ def efforts(found: Sequence[PlacedMotion]) -> tuple[Plot, Plot]:
     time = np.ascontiguousarray(table[:, 0])  # in double: seconds since a start have many digits
     columns = table[:, 1:].T.reshape(joints, 3, -1)
     source = of_joints([dict(zip('mpr', own, strict=True)) for own in columns], x=time)
+    ends = {'start': float(np.nanmin(time)), 'end': float(np.nanmax(time))}  # what reset shows
     linked: dict[str, Any] = {
-        'x_range': span_of(time, name='time'),
+        'x_range': Model('Range1d', **ends, bounds='auto', name='time'),
         'min_border_left': LEFT,
         'window_axis': 'x',
     }
