@@ -304,9 +304,9 @@ def unwrap_efforts(effort: Array, joints: Sequence[str]) -> tuple[Array, list[Fi
     """Take steps of a counter that overflowed out of efforts (N, n), as of angles."""
     result, found = effort, dict[str, float]()
     for j, column in enumerate(effort.T):
-        step, span = np.diff(column), np.ptp(column)
+        step, span, middle = np.diff(column), np.ptp(column), column.max() + column.min()
         over = np.abs(step) > OVERFLOW * span
-        if over.sum() < 2:
+        if over.sum() < 2 or abs(middle) > SPREAD * span:  # counters have a sign
             continue
         # How the effort goes on there is that of the steps beside.
         beside = np.pad(np.where(over, 0.0, step), 1)

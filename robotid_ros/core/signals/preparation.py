@@ -442,7 +442,8 @@ def prepare(
             f'{settings.standstill:g} rad/s: record a motion, or lower signals.standstill'
         )
     # Of efforts that are held, the motion is that of when they were measured.
-    q, dq, ddq, valid = (x[grid.fresh] for x in (q, dq, ddq, valid))
+    q, dq, ddq = (x[grid.fresh] for x in (q, dq, ddq))
+    valid = valid[grid.fresh]
     return Samples(
         robot.joints,
         grid.recording.time,
