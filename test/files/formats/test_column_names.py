@@ -16,8 +16,10 @@ VELOCITIES = (
     'dq1 qd1 dq_1 actual_qd_0 q_dot_1 q1_dot velocity_0 field.velocity0 joint1_vel speed1 '
     'ang_vel_1 D_Theta_1 joint1.d_q'
 )
-EFFORTS = 'tau1 tau_1 tau_J_1 effort_0 field.effort0 torque1 joint1_torque trq_1 J1ActTorque u_tau1 '
-    'tao_1'
+EFFORTS = (
+    'tau1 tau_1 tao_1 tau_J_1 effort_0 field.effort0 torque1 joint1_torque trq_1 J1ActTorque '
+    'u_tau1'
+)
 CURRENTS = 'actual_current_0 current_1 iq1 motor_current_3 I_curr2'
 OTHERS = (
     'actual_TCP_pose_0 tau_ext_1 dtau_1 q_error_1 tcp_temperature1 joint_temp_limit_1 robot_mode '
