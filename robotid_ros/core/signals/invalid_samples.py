@@ -27,9 +27,9 @@ MAX_COARSE_LEVELS = 40  # of an effort, whose rounding is no noise that averages
 # Efforts that repeat in more than this share of the samples are of a slower bus. What holds them
 # for less time on average [s], as controllers do, is a delay.
 MOST_HELD, LEAST_HOLD = 0.6, 0.02
-# An effort's counter overflows where it steps by more than this share of its span, mostly by nearly
-# all of it. But for a few of these steps, what is beyond the steps beside differs from one size by
-# a share at most.
+# An effort's counter overflows where it steps by more than this share of its span, mostly by
+# nearly all of it. But for a few of these steps, what is beyond the steps beside differs from one
+# size by a share at most.
 OVERFLOW, MOST_ODD, SPREAD = 0.6, 0.1, 0.1
 DEAD_STEPS = 1.5  # an effort whose first level is so many steps above zero has a dead zone
 STEP_TOLERANCE = 0.1  # of levels and changes off the multiples of a step: rounded text
