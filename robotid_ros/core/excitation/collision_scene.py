@@ -48,9 +48,8 @@ def collision_model(
     """
     Build Pinocchio's geometry with the pairs to keep apart, findings, and what is unchecked.
 
-    Neighbours in the chain are left out, pairs that no configuration can part, and for the ground
-    the first two links. Raises ConfigurationError for an obstacle of the wrong size, or a pair
-    that does not exist.
+    Neighbours in the chain are left out, pairs that never part, and for the ground the first two
+    links. ConfigurationError: an obstacle of the wrong size, or a pair that does not exist.
     """
     geometry, unchecked = _link_geometry(robot, model, settings)
     if not settings.self_collision:

@@ -120,10 +120,9 @@ class FrictionAtRest:
     The standard deviation of what friction hides of external efforts.
 
     A joint that has just come to rest has the friction of its last direction. Later, friction may
-    have taken what its effort has changed by. It can also cancel an external effort completely:
-    nothing measured shows that. After a while all that it may be is evenly likely, with the
-    variance width²/12. A joint slides with all of its `drives` (d, n), faster than a speed [rad/s
-    or m/s].
+    have taken what its effort has changed by, or cancel an external effort completely: nothing
+    measured shows that. After a while all that it may be is evenly likely, with the variance
+    width²/12. A joint slides with all of its `drives` (d, n), faster than a speed [rad/s or m/s].
     """
 
     def __init__(self, drives: Array, speed: float):
@@ -335,11 +334,10 @@ class ExternalWrench:
     """
     Estimates the wrench that acts on the robot at a frame.
 
-    τ_ext = Jᵀ w, weighted by what is unknown of each joint's effort and regularised by the size
-    that wrenches are expected to have, force [N] and torque [N·m]: the mean of w for Gaussian
-    τ_ext and w. What a posture or the number of joints leaves open stays near zero, with a σ near
-    the expected size. Without a name the frame is the last body. UnknownNameError: there is no
-    such.
+    τ_ext = Jᵀ w, weighted by what is unknown of each joint's effort and regularised by the
+    expected size of wrenches, force [N] and torque [N·m]: the mean of w for Gaussian τ_ext and w.
+    What a posture or the number of joints leaves open stays near zero, with a σ near the expected
+    size. Without a name the frame is the last body. UnknownNameError: there is no such.
     """
 
     def __init__(self, model: RobotDynamics, frame: str, force: float, torque: float):

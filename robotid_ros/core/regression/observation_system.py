@@ -327,8 +327,7 @@ def _weights(keep: int, step: int) -> tuple[Array, int]:
     """
     Return weights (L, G) that take one sample in `step` to G rows, and where the first row is.
 
-    They are the response of the decimation's filter. Rows of successive groups lie alike between
-    the samples.
+    They are the decimation filter's response. Rows of successive groups lie alike between samples.
     """
     reach, alike = DECAY_ROWS * keep, step // int(np.gcd(step, keep))
     group, memory = alike * -(-2 * DECAY_ROWS // alike), -(-reach // step)

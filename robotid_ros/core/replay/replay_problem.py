@@ -333,9 +333,8 @@ class ReplayProblem:
         """
         Prior of the base parameters, (b,) and (b, b).
 
-        A fit with it is Tikhonov's regularisation with the weights that noise and prior give
-        (Gelman et al. 2013, section 14.8): what the motion does not excite stays there, whatever
-        the start.
+        With it a fit is Tikhonov's regularisation, weighted by noise and prior (Gelman et al.
+        2013, 14.8): what the motion does not excite stays there, whatever the start.
 
         Links are those of the description to LINK_SIGMA, in the coordinates of their
         pseudo-inertia. A joint's own inertia is as uncertain as the one that its loop was tuned

@@ -27,8 +27,9 @@ MAX_COARSE_LEVELS = 40  # of an effort, whose rounding is no noise that averages
 # Efforts that repeat in more than this share of the samples are of a slower bus. What holds them
 # for less time on average [s], as controllers do, is a delay.
 MOST_HELD, LEAST_HOLD = 0.6, 0.02
-# An effort's counter overflows where it steps by more than this share of its span. But for this
-# share of these steps, what is beyond the steps beside differs from one size by a share at most.
+# An effort's counter overflows where it steps by more than this share of its span, mostly by
+# nearly all of it. But for a few of these steps, what is beyond the steps beside differs from one
+# size by a share at most.
 OVERFLOW, MOST_ODD, SPREAD = 0.6, 0.1, 0.1
 DEAD_STEPS = 1.5  # an effort whose first level is so many steps above zero has a dead zone
 STEP_TOLERANCE = 0.1  # of levels and changes off the multiples of a step: rounded text
@@ -304,9 +305,10 @@ def unwrap_efforts(effort: Array, joints: Sequence[str]) -> tuple[Array, list[Fi
     """Take steps of a counter that overflowed out of efforts (N, n), as of angles."""
     result, found = effort, dict[str, float]()
     for j, column in enumerate(effort.T):
-        step, span = np.diff(column), np.ptp(column)
+        step, span, middle = np.diff(column), np.ptp(column), column.max() + column.min()
         over = np.abs(step) > OVERFLOW * span
-        if over.sum() < 2:
+        usual = np.median(np.abs(step[over])) if over.sum() > 1 else 0.0
+        if usual < (1.0 - SPREAD) * span or abs(middle) > SPREAD * span:  # counters have a sign
             continue
         # How the effort goes on there is that of the steps beside.
         beside = np.pad(np.where(over, 0.0, step), 1)

@@ -301,7 +301,7 @@ def _check_efforts(recording: Recording, robot: Robot) -> None:
             f'{where} has no effort that changes: give the joint_state_broadcaster the effort '
             'interfaces, or name other columns of a table with --columns'
         )
-    for j in np.flatnonzero(dead & ~still & ~robot.unactuated):
+    for j in np.setdiff1d(np.flatnonzero(dead & ~still), robot.elastic_joints):
         raise RecordingError(
             f'the effort of {robot.joints[j]} never changes while it moves, its channel is '
             'dead: repair it and record again, or record with this joint at rest and name it '
@@ -442,7 +442,8 @@ def prepare(
             f'{settings.standstill:g} rad/s: record a motion, or lower signals.standstill'
         )
     # Of efforts that are held, the motion is that of when they were measured.
-    q, dq, ddq, valid = (x[grid.fresh] for x in (q, dq, ddq, valid))
+    q, dq, ddq = (x[grid.fresh] for x in (q, dq, ddq))
+    valid = valid[grid.fresh]
     return Samples(
         robot.joints,
         grid.recording.time,

@@ -265,12 +265,14 @@ def test_a_dead_zone_is_left_out(made):
     assert not select(found, 'effort_dead_zone')
 
 
-def test_a_drive_that_switches_has_not_overflowed():
+def test_a_drive_that_switches_and_logs_that_were_pasted_have_not_overflowed():
     time = np.arange(2000) * 2e-3
     noise = 0.01 * np.random.default_rng(3).normal(size=2000)
     switched = np.sign(np.sin(5.0 * time)) + 0.3 * np.cos(2.0 * time) + noise
-    effort = np.stack([switched, 3.0 * np.cos(time) + noise], axis=1)
-    assert unwrap_efforts(effort, ('joint_1', 'joint_2')) == (effort, [])
+    peaks = np.cos(9.0 * time) + noise
+    peaks[[500, 501, 1500, 1501]] = -1.0, 4.0, 3.0, -2.5
+    effort = np.stack([switched, peaks, 6.0 * (time % 1.3) + noise], axis=1)
+    assert unwrap_efforts(effort, ('joint_1', 'joint_2', 'joint_3')) == (effort, [])
 
 
 def test_nothing_is_said_of_a_good_recording(made):
