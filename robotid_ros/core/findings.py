@@ -394,8 +394,8 @@ F437 played_backwards error: Friction drives the joints: the log looks as if it 
   backwards DO Put the rows into the order in which they were recorded{tried} WHY In the opposite
   order positions and accelerations stay, and velocities have the opposite sign.
 F438 unexplained_smoothing error: {unexplained}: a filter that smooths the efforts without a delay
-  {explains} DO Record efforts without this filter WHY What a filter takes off the efforts is
-  missing in friction and inertia.
+  {explains} DO Record efforts without a filter. If there is none, add presliding to robot.friction
+  of {joint} WHY What a filter takes off the efforts is missing in friction and inertia.
 F440 no_gravity info: The efforts lack gravity: residual without gravity {without:.1%}, with it
   {with_gravity:.1%} DO If the driver removes gravity, set robot.effort_kind to without_gravity,
   else to joint_torque WHY Some drivers compensate gravity before they publish the effort.

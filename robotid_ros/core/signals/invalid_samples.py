@@ -46,6 +46,7 @@ MIN_ROWS = 50  # fewer look like anything
 MIN_TRAVEL = 1e-3  # a joint that travels less is at rest [rad or m]
 # Steps that are so many times this quantile of all are jumps: signals that share one look alike.
 JUMP, USUAL = 20.0, 0.99
+FAR = 7.0  # of that quantile, a lone step of a position is none of a motion: 2.5 on public logs
 STILL = 1e-6  # share of a signal below which its changes are rounding
 ORDERS = ('the positions', 'the derivatives of the positions', 'the accelerations')
 
@@ -125,14 +126,15 @@ def _jumps(recording: Recording, kept: Mask, max_gap: float) -> list[Finding]:
     time = recording.time[kept]
     pause = np.diff(time)
     step = np.abs(np.diff(position, axis=0))
+    step /= np.maximum(pause / max(np.median(pause), 1e-300), 1.0)[:, None]  # of rows that lack
     step[pause > max_gap] = 0.0
-    if len(step) < MIN_ROWS or all(_is_usual(x.max(), x, JUMP, 1.0 - USUAL) for x in step.T):
+    if len(step) < MIN_ROWS or all(_is_usual(x.max(), x, FAR, 1.0 - USUAL) for x in step.T):
         return []
     # Of a joint that starts to move, the steps beside a large one are large, too.
     beside = np.pad(step, ((1, 1), (0, 0)))
     alone = step > JUMP_FACTOR * np.maximum(beside[:-2], beside[2:])
     usual = np.array([np.quantile(x[x > 0.0], USUAL) if x.any() else np.inf for x in step.T])
-    far = alone & (step > JUMP * usual)
+    far = alone & (step > FAR * usual)
     if not far.any():
         return []
     rows, joints = far.any(axis=1), far.any(axis=0)

@@ -232,6 +232,10 @@ def test_rows_that_lack_without_a_gap_of_time_are_told(made):
     (told,) = select(find_usable_samples(lost, 0.1)[1], 'position_jumps')
     assert told.joints == made.joints
     assert told.values == {'count': 1, 'since': pytest.approx(made.time[2000] - made.time[0])}
+    moved = made.position.copy()
+    moved[2000:, 1] += 8.0 * np.quantile(np.abs(np.diff(moved[:, 1])), 0.99)
+    (told,) = select(find_usable_samples(spoiled(made, position=moved), 0.1)[1], 'position_jumps')
+    assert told.joints == ('joint_2',)
     with_gap = spoiled(made, rows)
     assert not select(find_usable_samples(with_gap, 0.1)[1], 'position_jumps')
 
