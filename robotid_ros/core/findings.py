@@ -195,8 +195,9 @@ F208 stamps_repeated info: {count} samples with repeated or older stamps were le
   state was published twice, or by two publishers.
 F209 spikes info: {count} spikes in the {quantity} of {joint} were left out WHY A single wrong
   value makes large accelerations.
-F210 samples_repeated info: {count} samples repeat the one before them, or its positions: they are
-  left out WHY A driver that hangs, or a slower bus, publishes its last state again.
+F210 samples_repeated info: {count} samples repeat the one before them, or its positions or
+  efforts: they are left out WHY A driver that hangs, or a slower bus, publishes its last state
+  again.
 F211 angles_unwrapped info: The position of {joints} jumps by 2π: it is unwrapped WHY Encoders of
   one turn start again.
 F212 gaps_interpolated: Messages are missing throughout, {rate:.3g} a second arrive: gaps of up to

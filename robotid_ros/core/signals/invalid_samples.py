@@ -27,6 +27,7 @@ MAX_COARSE_LEVELS = 40  # of an effort, whose rounding is no noise that averages
 # Efforts that repeat in more than this share of the samples are of a slower bus. What holds them
 # for less time on average [s], as controllers do, is a delay.
 MOST_HELD, LEAST_HOLD = 0.6, 0.02
+FROZEN = 10  # samples in which a bus of efforts hangs
 # An effort's counter overflows where it steps by more than this share of its span, mostly by
 # nearly all of it. But for a few of these steps, what is beyond the steps beside differs from one
 # size by a share at most.
@@ -99,6 +100,7 @@ def find_usable_samples(recording: Recording, max_gap: float) -> tuple[Mask, lis
     rows = rows[~spike]
     notes += _one_for_two(recording.joints, recording.position[rows])
     stale = find_repeated(time[rows], recording.position[rows], recording.effort[rows], max_gap)
+    stale |= find_frozen_efforts(recording.position[rows], recording.effort[rows])
     if stale.any():
         notes.append(finding('samples_repeated', count=int(stale.sum())))
         kept[rows[stale]] = False
@@ -225,6 +227,22 @@ def find_repeated(time: Array, position: Array, effort: Array, max_gap: float) -
             stale[start:stop] = jumps
     stale[1:] |= held
     return stale
+
+
+def find_frozen_efforts(position: Array, effort: Array) -> Mask:
+    """
+    Find samples (N,) in which the efforts of several joints stay the same though one moves.
+
+    That of one joint may, where it is coarse. All of a slower bus do most of the time.
+    """
+    frozen = np.zeros(len(effort), dtype=bool)
+    same = np.append(False, np.all(effort[1:] == effort[:-1], axis=1))
+    edges = np.flatnonzero(np.diff(same, prepend=False, append=False)).reshape(-1, 2)
+    if effort.shape[1] > 1 and same.mean() < MOST_HELD:
+        for start, stop in edges[np.diff(edges)[:, 0] >= FROZEN].tolist():
+            travel = np.ptp(position[start - 1 : stop], axis=0)
+            frozen[start:stop] = travel.max() > MIN_TRAVEL
+    return frozen
 
 
 def _held(moved: Array) -> Mask:

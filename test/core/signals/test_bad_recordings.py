@@ -88,6 +88,11 @@ def slow_positions(r):
     return spoiled(r, position=r.position[np.arange(r.time.size) // 4 * 4])
 
 
+def frozen_efforts(r):
+    rows = np.arange(r.time.size)
+    return spoiled(r, effort=r.effort[np.where(rows % 1000 < 200, rows // 1000 * 1000, rows)])
+
+
 def slow_efforts(r):
     return spoiled(r, effort=r.effort[np.arange(r.time.size) // 20 * 20])
 
@@ -168,6 +173,7 @@ def cut_off(r):
         (held, 'samples_repeated', {}),
         (slow_driver, 'samples_repeated', {}),
         (slow_positions, 'samples_repeated', {}),
+        (frozen_efforts, 'samples_repeated', {}),
         (slow_efforts, 'efforts_slower', {'rate': pytest.approx(25.0)}),
         (slow_efforts_jittered, 'efforts_slower', {}),
         (overflowed, 'efforts_unwrapped', {}),
