@@ -237,7 +237,7 @@ class UniformRecording:
     unusable: Mask  # (N, n) efforts are clipped, or read 0 in a dead zone
     noise: Array | None  # (n,) of the torques, from the differences between periods
     notes: tuple[Finding, ...]  # what was repaired
-    fresh: Indices  # (N,) of the rows in which efforts were measured that a slower bus holds
+    fresh: Indices  # (N,) the row in which each effort was measured, which a slower bus holds
 
 
 def resample(recording: Recording, robot: Robot, settings: SignalSettings) -> UniformRecording:
