@@ -258,9 +258,6 @@ F243 zeros_left_out info: {count} samples where the {quantity} of {joint} is exa
 F244 efforts_slower: Efforts arrive only {rate:.3g} times a second: each is taken for the time of
   its first sample DO Record efforts as often as positions WHY A bus that is slower than the log
   holds each value until the next one.
-F245 efforts_unwrapped: Efforts step by their whole range, as a counter that overflows: [[{joints}
-  by {sizes:.4g}]]. The steps are taken out DO Log efforts with more bits WHY A counter that
-  overflows turns the sign of what is largest.
 # F3: motion
 F301 hardly_moved: {joint} moved only {share:.0%} of the time DO Record a motion that moves it, or
   name it in robot.locked WHY Dry friction of a joint at rest may have any value.

@@ -28,10 +28,6 @@ MAX_COARSE_LEVELS = 40  # of an effort, whose rounding is no noise that averages
 # for less time on average [s], as controllers do, is a delay.
 MOST_HELD, LEAST_HOLD = 0.6, 0.02
 FROZEN = 10  # samples in which a bus of efforts hangs
-# An effort's counter overflows where it steps by more than this share of its span, mostly by
-# nearly all of it. But for a few of these steps, what is beyond the steps beside differs from one
-# size by a share at most.
-OVERFLOW, MOST_ODD, SPREAD = 0.6, 0.1, 0.1
 DEAD_STEPS = 1.5  # an effort whose first level is so many steps above zero has a dead zone
 STEP_TOLERANCE = 0.1  # of levels and changes off the multiples of a step: rounded text
 LEVEL_SAMPLES = 10_000  # samples that show the levels of an effort
@@ -319,31 +315,6 @@ def find_held_efforts(time: Array, effort: Array) -> Mask:
     held = np.append(False, _held(np.abs(np.diff(effort, axis=0))))
     slow = (time[-1] - time[0]) > LEAST_HOLD * (~held).sum()
     return held if slow and held.mean() > MOST_HELD else held & False
-
-
-def unwrap_efforts(effort: Array, joints: Sequence[str]) -> tuple[Array, list[Finding]]:
-    """Take steps of a counter that overflowed out of efforts (N, n), as of angles."""
-    result, found = effort, dict[str, float]()
-    for j, column in enumerate(effort.T):
-        step, span, middle = np.diff(column), np.ptp(column), column.max() + column.min()
-        over = np.abs(step) > OVERFLOW * span
-        usual = np.median(np.abs(step[over])) if over.sum() > 1 else 0.0
-        if usual < (1.0 - SPREAD) * span or abs(middle) > SPREAD * span:  # counters have a sign
-            continue
-        # How the effort goes on there is that of the steps beside.
-        beside = np.pad(np.where(over, 0.0, step), 1)
-        sizes = np.abs(step - 0.5 * (beside[:-2] + beside[2:]))[over]
-        size = float(np.median(sizes))
-        turns = np.append(0.0, np.cumsum(np.where(over, np.sign(step), 0.0)))
-        turns -= np.median(turns)  # most values have not overflowed
-        unwrapped, odd = column - size * turns, np.mean(np.abs(sizes - size) > SPREAD * size)
-        # Of a drive that switches between two efforts, hardly anything would be left.
-        if max(odd, 0.2 * np.mean(turns != 0.0)) <= MOST_ODD and np.ptp(unwrapped) > span:
-            result = effort.copy() if result is effort else result
-            result[:, j] = unwrapped
-            found[joints[j]] = size
-    values = {'sizes': [*found.values()]}
-    return result, [finding('efforts_unwrapped', [*found], **values)] if found else []
 
 
 def clipped_samples(effort: Array, limit: Array | None = None) -> Mask:
