@@ -195,8 +195,9 @@ F208 stamps_repeated info: {count} samples with repeated or older stamps were le
   state was published twice, or by two publishers.
 F209 spikes info: {count} spikes in the {quantity} of {joint} were left out WHY A single wrong
   value makes large accelerations.
-F210 samples_repeated info: {count} samples repeat the one before them, or its positions: they are
-  left out WHY A driver that hangs, or a slower bus, publishes its last state again.
+F210 samples_repeated info: {count} samples repeat the one before them, or its positions or
+  efforts: they are left out WHY A driver that hangs, or a slower bus, publishes its last state
+  again.
 F211 angles_unwrapped info: The position of {joints} jumps by 2π: it is unwrapped WHY Encoders of
   one turn start again.
 F212 gaps_interpolated: Messages are missing throughout, {rate:.3g} a second arrive: gaps of up to
@@ -257,9 +258,6 @@ F243 zeros_left_out info: {count} samples where the {quantity} of {joint} is exa
 F244 efforts_slower: Efforts arrive only {rate:.3g} times a second: each is taken for the time of
   its first sample DO Record efforts as often as positions WHY A bus that is slower than the log
   holds each value until the next one.
-F245 efforts_unwrapped: Efforts step by their whole range, as a counter that overflows: [[{joints}
-  by {sizes:.4g}]]. The steps are taken out DO Log efforts with more bits WHY A counter that
-  overflows turns the sign of what is largest.
 # F3: motion
 F301 hardly_moved: {joint} moved only {share:.0%} of the time DO Record a motion that moves it, or
   name it in robot.locked WHY Dry friction of a joint at rest may have any value.
@@ -394,8 +392,8 @@ F437 played_backwards error: Friction drives the joints: the log looks as if it 
   backwards DO Put the rows into the order in which they were recorded{tried} WHY In the opposite
   order positions and accelerations stay, and velocities have the opposite sign.
 F438 unexplained_smoothing error: {unexplained}: a filter that smooths the efforts without a delay
-  {explains} DO Record efforts without this filter WHY What a filter takes off the efforts is
-  missing in friction and inertia.
+  {explains} DO Record efforts without a filter. If there is none, add presliding to robot.friction
+  of {joint} WHY What a filter takes off the efforts is missing in friction and inertia.
 F440 no_gravity info: The efforts lack gravity: residual without gravity {without:.1%}, with it
   {with_gravity:.1%} DO If the driver removes gravity, set robot.effort_kind to without_gravity,
   else to joint_torque WHY Some drivers compensate gravity before they publish the effort.

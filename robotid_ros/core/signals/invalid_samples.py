@@ -27,10 +27,7 @@ MAX_COARSE_LEVELS = 40  # of an effort, whose rounding is no noise that averages
 # Efforts that repeat in more than this share of the samples are of a slower bus. What holds them
 # for less time on average [s], as controllers do, is a delay.
 MOST_HELD, LEAST_HOLD = 0.6, 0.02
-# An effort's counter overflows where it steps by more than this share of its span, mostly by
-# nearly all of it. But for a few of these steps, what is beyond the steps beside differs from one
-# size by a share at most.
-OVERFLOW, MOST_ODD, SPREAD = 0.6, 0.1, 0.1
+FROZEN = 10  # samples in which a bus of efforts hangs
 DEAD_STEPS = 1.5  # an effort whose first level is so many steps above zero has a dead zone
 STEP_TOLERANCE = 0.1  # of levels and changes off the multiples of a step: rounded text
 LEVEL_SAMPLES = 10_000  # samples that show the levels of an effort
@@ -46,6 +43,7 @@ MIN_ROWS = 50  # fewer look like anything
 MIN_TRAVEL = 1e-3  # a joint that travels less is at rest [rad or m]
 # Steps that are so many times this quantile of all are jumps: signals that share one look alike.
 JUMP, USUAL = 20.0, 0.99
+FAR = 7.0  # of that quantile, a lone step of a position is none of a motion: 2.5 on public logs
 STILL = 1e-6  # share of a signal below which its changes are rounding
 ORDERS = ('the positions', 'the derivatives of the positions', 'the accelerations')
 
@@ -98,6 +96,7 @@ def find_usable_samples(recording: Recording, max_gap: float) -> tuple[Mask, lis
     rows = rows[~spike]
     notes += _one_for_two(recording.joints, recording.position[rows])
     stale = find_repeated(time[rows], recording.position[rows], recording.effort[rows], max_gap)
+    stale |= find_frozen_efforts(recording.position[rows], recording.effort[rows])
     if stale.any():
         notes.append(finding('samples_repeated', count=int(stale.sum())))
         kept[rows[stale]] = False
@@ -125,14 +124,15 @@ def _jumps(recording: Recording, kept: Mask, max_gap: float) -> list[Finding]:
     time = recording.time[kept]
     pause = np.diff(time)
     step = np.abs(np.diff(position, axis=0))
+    step /= np.maximum(pause / max(np.median(pause), 1e-300), 1.0)[:, None]  # of rows that lack
     step[pause > max_gap] = 0.0
-    if len(step) < MIN_ROWS or all(_is_usual(x.max(), x, JUMP, 1.0 - USUAL) for x in step.T):
+    if len(step) < MIN_ROWS or all(_is_usual(x.max(), x, FAR, 1.0 - USUAL) for x in step.T):
         return []
     # Of a joint that starts to move, the steps beside a large one are large, too.
     beside = np.pad(step, ((1, 1), (0, 0)))
     alone = step > JUMP_FACTOR * np.maximum(beside[:-2], beside[2:])
     usual = np.array([np.quantile(x[x > 0.0], USUAL) if x.any() else np.inf for x in step.T])
-    far = alone & (step > JUMP * usual)
+    far = alone & (step > FAR * usual)
     if not far.any():
         return []
     rows, joints = far.any(axis=1), far.any(axis=0)
@@ -225,6 +225,22 @@ def find_repeated(time: Array, position: Array, effort: Array, max_gap: float) -
     return stale
 
 
+def find_frozen_efforts(position: Array, effort: Array) -> Mask:
+    """
+    Find samples (N,) in which the efforts of several joints stay the same though one moves.
+
+    That of one joint may, where it is coarse. All of a slower bus do most of the time.
+    """
+    frozen = np.zeros(len(effort), dtype=bool)
+    same = np.append(False, np.all(effort[1:] == effort[:-1], axis=1))
+    edges = np.flatnonzero(np.diff(same, prepend=False, append=False)).reshape(-1, 2)
+    if effort.shape[1] > 1 and same.mean() < MOST_HELD:
+        for start, stop in edges[np.diff(edges)[:, 0] >= FROZEN].tolist():
+            travel = np.ptp(position[start - 1 : stop], axis=0)
+            frozen[start:stop] = travel.max() > MIN_TRAVEL
+    return frozen
+
+
 def _held(moved: Array) -> Mask:
     """
     Find rows of steps (N, n) within which positions of a slower bus wait for the next ones.
@@ -299,31 +315,6 @@ def find_held_efforts(time: Array, effort: Array) -> Mask:
     held = np.append(False, _held(np.abs(np.diff(effort, axis=0))))
     slow = (time[-1] - time[0]) > LEAST_HOLD * (~held).sum()
     return held if slow and held.mean() > MOST_HELD else held & False
-
-
-def unwrap_efforts(effort: Array, joints: Sequence[str]) -> tuple[Array, list[Finding]]:
-    """Take steps of a counter that overflowed out of efforts (N, n), as of angles."""
-    result, found = effort, dict[str, float]()
-    for j, column in enumerate(effort.T):
-        step, span, middle = np.diff(column), np.ptp(column), column.max() + column.min()
-        over = np.abs(step) > OVERFLOW * span
-        usual = np.median(np.abs(step[over])) if over.sum() > 1 else 0.0
-        if usual < (1.0 - SPREAD) * span or abs(middle) > SPREAD * span:  # counters have a sign
-            continue
-        # How the effort goes on there is that of the steps beside.
-        beside = np.pad(np.where(over, 0.0, step), 1)
-        sizes = np.abs(step - 0.5 * (beside[:-2] + beside[2:]))[over]
-        size = float(np.median(sizes))
-        turns = np.append(0.0, np.cumsum(np.where(over, np.sign(step), 0.0)))
-        turns -= np.median(turns)  # most values have not overflowed
-        unwrapped, odd = column - size * turns, np.mean(np.abs(sizes - size) > SPREAD * size)
-        # Of a drive that switches between two efforts, hardly anything would be left.
-        if max(odd, 0.2 * np.mean(turns != 0.0)) <= MOST_ODD and np.ptp(unwrapped) > span:
-            result = effort.copy() if result is effort else result
-            result[:, j] = unwrapped
-            found[joints[j]] = size
-    values = {'sizes': [*found.values()]}
-    return result, [finding('efforts_unwrapped', [*found], **values)] if found else []
 
 
 def clipped_samples(effort: Array, limit: Array | None = None) -> Mask:

@@ -20,7 +20,6 @@ from .invalid_samples import (
     quantization_steps,
     refuse_derived_efforts,
     unwrap_angles,
-    unwrap_efforts,
     velocity_warnings,
 )
 from .recording import Recording, Samples, SignalSettings
@@ -168,7 +167,6 @@ def resample_uniformly(
         )
     time, effort = recording.time[kept], recording.effort[kept]
     position, jumps = unwrap_angles(recording.position[kept], recording.joints)
-    effort, wraps = unwrap_efforts(effort, recording.joints)
     velocity = None if recording.velocity is None else recording.velocity[kept]
     notes += velocity_warnings(recording.joints, time, position, velocity)
     if settings.stamps == 'auto':
@@ -179,7 +177,7 @@ def resample_uniformly(
     step = usual if settings.rate == 0.0 else 1.0 / settings.rate
     longest = max(settings.max_gap, 1.5 * max(step, usual))
     longest, gaps = bridged_gap(time, position, usual, longest)
-    notes += [*jumps, *wraps, *gaps]
+    notes += [*jumps, *gaps]
     steps = np.minimum(np.diff(time), max(MAX_GRID_GAP, longest))
     short = np.concatenate([[0.0], np.cumsum(steps)]) + time[0]
     grid = time[0] + step * np.arange(int(np.floor((short[-1] - short[0]) / step + 0.5)) + 1)
@@ -237,7 +235,7 @@ class UniformRecording:
     unusable: Mask  # (N, n) efforts are clipped, or read 0 in a dead zone
     noise: Array | None  # (n,) of the torques, from the differences between periods
     notes: tuple[Finding, ...]  # what was repaired
-    fresh: Indices  # (N,) of the rows in which efforts were measured that a slower bus holds
+    fresh: Indices  # (N,) the row in which each effort was measured, which a slower bus holds
 
 
 def resample(recording: Recording, robot: Robot, settings: SignalSettings) -> UniformRecording:

@@ -312,7 +312,7 @@ def read_joint_states(
     if joint_sets:
         yield _with_effort(bag, [*map(_joined, joint_sets.values())])
     elif not found and window == UNBOUNDED:
-        reason = next(iter(bag.left_out(topic)), 'there are none')
+        reason = next(iter(bag.left_out[topic]), 'there are none')
         raise RecordingError(
             f"'{bag.path}' has no joint states that can be read ({reason}): correct the publisher "
             'and record again'
