@@ -156,7 +156,7 @@ def squared_errors(judged: Array, value: Array, delta: Array | None = None) -> A
     vector[:, :, : value.shape[1], 0], vector[:, :, -1] = -value[:, None], 1.0
     if delta is not None:
         vector[:, :, value.shape[1] : -1, 0] = -delta.reshape(folds, n, -1)
-    return np.asarray((vector * (judged @ vector)).sum(axis=(2, 3)))
+    return np.maximum((vector * (judged @ vector)).sum(axis=(2, 3)), 0.0)
 
 
 class Choice:
@@ -215,8 +215,7 @@ class Choice:
         """Return the squared errors (F, n) of products (F, n, c, c) of other rows of the folds."""
         each = np.where(self._used, penalty + self._least, np.inf)[:, KIND]
         each = each * self._weights[:, None]
-        fitted = self._fits_of(pull).solve(each.ravel())
-        return np.maximum(squared_errors(judged, *fitted), 0.0)
+        return squared_errors(judged, *self._fits_of(pull).solve(each.ravel()))
 
     def plain_on(self, judged: Array) -> Array:
         """Return the same of plain friction."""

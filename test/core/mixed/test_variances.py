@@ -1,11 +1,13 @@
 """Penalties and folds are what one large least squares problem says, however it is cut."""
 
 import dataclasses
+from types import SimpleNamespace
 
 from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 
+from robotid_ros.core.mixed.mixed_model import _rest_misleads
 from robotid_ros.core.mixed.variances import (
     Choice,
     Fits,
@@ -260,3 +262,26 @@ def test_a_joint_is_given_no_friction_that_is_large_beside_its_efforts():
     assert some[:, 1:].sum() < free[:, 1:].sum()
     every = Choice(grams, none, B, weights, *prior, np.full(JOINTS, 0.3)).errors(penalty, 0.0)
     np.testing.assert_allclose(every, held, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ('plain', 'mixed', 'misleads'),
+    [(0.02, 0.2, True), (0.02, -0.2, False), (-0.02, 0.2, False), (0.02, 0.03, False)],
+)
+def test_rest_misleads_if_plain_friction_and_the_model_both_say_so(plain, mixed, misleads):
+    """By how much rows that move predict better; folds differ by 0.08, so that 0.03 is 1.4 σ."""
+    folds_of = np.ones((14, JOINTS)) * np.exp(0.08 * np.resize([1.0, -1.0], 14))[:, None]
+    found = SimpleNamespace(weights=np.ones(JOINTS), penalty=0.0, pull=0.0)
+
+    def choice(gain, plain_gain):
+        errors = folds_of ** np.sign(gain) * np.exp(-gain)
+        return SimpleNamespace(
+            run=lambda: found,
+            errors_on=lambda *_: errors,
+            plain_on=lambda _: np.full_like(folds_of, np.exp(-plain_gain)),
+        )
+
+    with_rest = choice(0.0, 0.0)
+    assert _rest_misleads(with_rest, found, SimpleNamespace(folds=None), choice(mixed, plain)) == (
+        misleads
+    )
