@@ -26,7 +26,6 @@ from ..regression.observation_system import (
 from ..signals.recording import SignalSettings
 from .variances import (
     Choice,
-    ERRORS,
     Fits,
     gains_clearly,
     Grams,
@@ -384,19 +383,20 @@ def _rest_misleads(choice: Choice, found: Shrinkage, every: Grams, without: Choi
     Friction that jumps has any value at rest. But rest tells of gravity, and presliding describes
     it: rows at rest mislead only if plain friction without them predicts every row clearly better,
     and a model that is chosen without them, too. Errors are compared in total, and in units of
-    each joint's σ: the total may be that of one joint that rests with much force.
+    each joint's σ: the total may be that of one joint that rests with much force. Plain friction
+    has to gain by one of both, the model by both.
     """
 
-    def gains(errors: Array, others: Array, chances: float) -> bool:
+    def gains(errors: Array, others: Array) -> list[bool]:
         units = np.ones_like(found.weights), found.weights**2
-        return any(gains_clearly(errors @ unit, others @ unit, chances) for unit in units)
+        return [gains_clearly(errors @ unit, others @ unit, KIND_ERRORS) for unit in units]
 
     judged = every.folds
-    if not gains(without.plain_on(judged), choice.plain_on(judged), KIND_ERRORS):
+    if not any(gains(without.plain_on(judged), choice.plain_on(judged))):
         return False
     other = without.run()
     errors = without.errors_on(judged, other.penalty, other.pull)
-    return gains(errors, choice.errors_on(judged, found.penalty, found.pull), ERRORS)
+    return all(gains(errors, choice.errors_on(judged, found.penalty, found.pull)))
 
 
 def _grams(
