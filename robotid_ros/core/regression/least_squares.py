@@ -163,7 +163,7 @@ class Penalty(ReadOnlyArrays):
         taken to be off by as much as the others of its group are from their means; bodies by as
         much as those that the rows tell are from the description's (MacKay 1992). Rows at instants
         have the errors of the others, as they are of the same data; the estimate may be off by how
-        far they move it.
+        far they move it, and by how far the pull to the plain fit does.
         """
         R = np.asarray(np.linalg.qr(np.column_stack([W, Y]), mode='r'))
         W, Y = R[:, :-1], R[:, -1]
@@ -201,6 +201,7 @@ class Penalty(ReadOnlyArrays):
         off, size = self.precision * found.value**2, np.sqrt(self.size)
         halves = [bread * (RIDGE * size * np.linalg.norm(Y))]
         halves.append(bread * (self.precision * np.sqrt(self.spread)))
+        halves.append(found.bread @ (hold * (found.value - near))[:, None])
         for number in np.unique(self.group[self.group >= 0]):
             own = self.group == number
             halves.append(found.bread[:, own] * np.sqrt(self.precision[own] * off[own].mean()))
