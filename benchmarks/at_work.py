@@ -32,6 +32,7 @@ from rclpy.action import ActionClient
 from verification import record
 
 from robotid_ros.core.excitation.trajectory import Waypoints
+from robotid_ros.core.model.dynamics import PathDynamics
 from robotid_ros.core.model.pinocchio_model import body_frame
 from robotid_ros.core.model.robot import Robot
 from robotid_ros.core.pipeline.identification import identify
@@ -181,8 +182,8 @@ def with_efforts(results: Path, configuration: Configuration, motion: Motion) ->
     model = load_model(results, read_urdf(configuration) or '', configuration.robot)
     goal = Waypoints(model.robot.joints, *motion[1:])
     period, ramp = 1.0 / configuration.simulation.update_rate, configuration.feedforward.ramp
-    none = np.zeros(model.robot.n)
-    return goal_with_efforts(goal, model.robot, model.chi, period, none, ramp)
+    dynamics, none = PathDynamics(model.robot, model.chi), np.zeros(model.robot.n)
+    return goal_with_efforts(goal, dynamics, period, none, ramp)
 
 
 @contextmanager

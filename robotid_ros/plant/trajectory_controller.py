@@ -269,6 +269,12 @@ class TrajectoryController:
 
     def _take(self, goal: Goal) -> None:
         """Run a goal next, its joints in the controller's order."""
+        self._holding, count = False, len(self.joints)
+        if goal.joints == self.joints and all(len(p.effort) in (0, count) for p in goal.points):
+            p = goal.points[-1]
+            self._sorted = list(p.effort or p.accelerations or p.velocities or p.positions)
+            self._pending = replace(goal)
+            return
         places = [self.joints.index(joint) for joint in goal.joints]
 
         def sort(values: Values) -> Values:
@@ -283,7 +289,7 @@ class TrajectoryController:
             Point(p.time, *map(sort, (p.positions, p.velocities, p.accelerations, p.effort)))
             for p in goal.points
         ]
-        self._pending, self._holding = Goal(self.joints, goal.stamp, points), False
+        self._pending = Goal(self.joints, goal.stamp, points)
 
     def cancel(self, handle: GoalHandle) -> None:
         """Cancel a goal, if it is the running one, and hold the measured position."""

@@ -239,7 +239,7 @@ class Waypoints:
         ends = np.stack([*start, step, h * self.dq[1:], h**2 * self.ddq[1:]])
         powers = np.einsum('ck,cpn->kpn', HERMITE, ends) / h ** np.arange(6)[:, None, None]
         powers[0] += self.q[:-1]
-        return PPoly(powers[::-1], self.time)
+        return PPoly.construct_fast(powers[::-1], self.time)
 
     def sample(self, t: NDArray[np.float64]) -> Motion:
         """Interpolate as the controller does, at times (N,) within [0, duration]."""

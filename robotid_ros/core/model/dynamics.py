@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +16,6 @@ from .robot import ElasticRobot, Robot, to_pinocchio, Transmission
 # Least mass over first moment [1/m] that Pinocchio gets. A lighter link is no body but a column of
 # a base parameter; at 1e-8, the weight of the mass and the rounding of its long lever are alike.
 MIN_MASS_PER_MOMENT = 1e-8
-# Of each description, the last parameters (n, 10) of its bodies, with Pinocchio's pool of them.
-_pools: WeakKeyDictionary[Any, tuple[Array, Any]] = WeakKeyDictionary()
 
 
 def drive_columns(
@@ -184,39 +181,53 @@ def link_torques(robot: Robot, chi: Array, q: Array, dq: Array, ddq: Array) -> A
     return rows[:, 0].T
 
 
-def _looped_torques(robot: Robot, chi: Array, *motion: Array) -> Array:
-    """Return the same in Pinocchio's loop over samples, which holds up other threads."""
-    order, known = robot.order, _pools.get(robot.model)
-    values = np.asarray(chi)[robot.body_columns[order]]
-    if known is None or not np.array_equal(known[0], values):
-        model = model_with(robot, chi, armature=False)
-        known = _pools[robot.model] = values, pinocchio.ModelPool(model, 1)
-    own = pinocchio.rneaInParallel(1, known[1], *(x[:, order].T for x in motion))
-    tau = np.zeros(motion[0].shape)
-    tau[:, order] = own.T.reshape(len(tau), -1)  # of one joint it is a vector
-    return tau
-
-
 def inverse_dynamics(
     robot: Robot, chi: Array, q: Array, dq: Array, ddq: Array, *, successive: bool = False,
-    rounded: bool = False, links: Array | None = None,
+    links: Array | None = None, drives: DriveTorques | None = None,
 ) -> Array:  # fmt: skip
     """
     Torques of the standard parameters: links, rotor inertias, friction, springs and couplings.
 
     Of parameters (p,) of bodies that can exist or not, and q, dq, ddq (N, n): (N, n) [N·m or N].
-    Where a link has no mass, `rounded` ones are right to 1e-7; hundreds take half as long. Known
-    torques of the `links` (N, n) are not computed again.
+    Known torques of the `links` (N, n) and known `drives` are not computed again.
     """
     q, dq, ddq = (np.asarray(x, dtype=float) for x in (q, dq, ddq))
-    quick = rounded and not robot.followers and hasattr(pinocchio, 'rneaInParallel')
-    if links is None:
-        links = (_looped_torques if quick else link_torques)(robot, chi, q, dq, ddq)
-    drives = DriveTorques(robot, chi)
+    links = link_torques(robot, chi, q, dq, ddq) if links is None else links
+    drives = DriveTorques(robot, chi) if drives is None else drives
     tau = links + ddq @ drives.rotors
     if isinstance(robot, ElasticRobot):
         return robot.add_link_rows((tau + drives.friction(q, dq)).T).T
     return np.asarray(tau + drives.friction(q, dq, links, successive))
+
+
+class PathDynamics:
+    """
+    Inverse dynamics along paths: what depends on robot and parameters (p,) alone is kept.
+
+    Where a link has no mass, torques are right to 1e-7. Pinocchio's loop over samples holds up
+    other threads.
+    """
+
+    def __init__(self, robot: Robot, chi: Array) -> None:
+        self.robot, self.chi, self._drives = robot, chi, DriveTorques(robot, chi)
+        self._pool: Any = None
+        if not robot.followers and hasattr(pinocchio, 'rneaInParallel'):
+            self._pool = pinocchio.ModelPool(model_with(robot, chi, armature=False), 1)
+
+    def links(self, *motion: Array) -> Array:
+        """Return the torques (N, n) of the links at q, dq, ddq (N, n)."""
+        if self._pool is None:
+            return link_torques(self.robot, self.chi, *motion)
+        order, tau = self.robot.order, np.zeros(motion[0].shape)
+        own = pinocchio.rneaInParallel(1, self._pool, *(x[:, order].T for x in motion))
+        tau[:, order] = own.T.reshape(len(tau), -1)  # of one joint it is a vector
+        return tau
+
+    def torques(self, links: Array, q: Array, dq: Array, ddq: Array) -> Array:
+        """Return all torques (N, n) at successive q, dq, ddq (N, n), of those of the links."""
+        return inverse_dynamics(
+            self.robot, self.chi, q, dq, ddq, successive=True, links=links, drives=self._drives
+        )
 
 
 def spring_torque(robot: Robot, chi: Array, q: Array) -> Array:

@@ -8,6 +8,7 @@ cannot be handed on ends as aborted with a sentence. Should the controller's sta
 goal runs, the node cancels it; should the node die, its guardian does.
 """
 
+from collections import deque
 from collections.abc import Callable
 import contextlib
 from functools import partial
@@ -32,6 +33,7 @@ from unique_identifier_msgs.msg import UUID
 from ...core.arrays import Array
 from ...core.excitation.trajectory import CubicWaypoints, Waypoints
 from ...core.model import Robot
+from ...core.model.dynamics import PathDynamics
 from ...core.verdict import FAIR, GOOD, POOR
 from ...core.verification import feed_forward
 from ...exceptions import ControllerError, LimitError, RobotIdError, TrajectoryError
@@ -153,24 +155,29 @@ class Running:
 
 
 class EarlyServer(ActionServer):
-    """Shows a goal as it is taken: rclpy first formats its id, which takes half a millisecond."""
+    """Shows a goal as it arrives: until rclpy gets to it, half a millisecond goes by."""
 
     def __init__(self, on_goal: Callable[[Any], None], *arguments: Any, **options: Any):
-        self._on_goal = on_goal
+        self._on_goal, self._taken = on_goal, deque[dict[str, Any]]()
         super().__init__(*arguments, **options)
 
+    def is_ready(self, wait_set: Any) -> bool:
+        """Take what has arrived, before a task is made of it; rclpy refuses known ids."""
+        if super().is_ready(wait_set):
+            self._taken.append(taken := super().take_data())
+            if 'goal' in taken and bytes(taken['goal'][1].goal_id.uuid) not in self._goal_handles:
+                self._on_goal(taken['goal'][1].goal)
+        return bool(self._taken)
+
     def take_data(self) -> dict[str, Any]:
-        """Take what has arrived; rclpy refuses a goal whose id it knows."""
-        taken: dict[str, Any] = super().take_data()
-        if 'goal' in taken:
-            request = taken['goal'][1]
-            if bytes(request.goal_id.uuid) not in self._goal_handles:
-                self._on_goal(request.goal)
-        return taken
+        """Return what was taken."""
+        return self._taken.popleft()
 
 
 class FeedForward(ModelNode):
     """Hands goals on; ready, and its action there, once controller, results and guardian are."""
+
+    _dynamics: PathDynamics  # with the payload
 
     def __init__(self, **options: Any):
         super().__init__('feedforward', **options)
@@ -236,6 +243,12 @@ class FeedForward(ModelNode):
         # Between goals, too: a goal must not wait for a processor behind those who compute.
         prefer_threads(True)
         return self._ready
+
+    def _take_payload(self) -> None:
+        super()._take_payload()
+        if self._robot is not None:
+            with self._taking_payload:
+                self._dynamics = PathDynamics(self._robot, self._model.chi + self._payload)
 
     # A goal
 
@@ -374,13 +387,13 @@ class FeedForward(ModelNode):
         """Add efforts to a goal, slowed if need be; see `trajectory_message` for what is sent."""
         robot, ahead = self._model.robot, self._ahead(trajectory)
         goal, first = read_goal(trajectory, robot, self._reference, ahead)
-        chi, share = self._model.chi + self._payload, self.configuration.excitation.effort_share
+        dynamics, share = self._dynamics, self.configuration.excitation.effort_share
         present = self._held_effort if self._latest is None else self._latest.effort()
         if present is None:
             present = np.zeros(robot.n) if self._latest else self._read_held_effort()
 
         def planned(factor: float) -> Waypoints:
-            given = robot, chi, self._period, present, self.settings.ramp
+            given = dynamics, self._period, present, self.settings.ramp
             slow = goal if factor == 1.0 else feed_forward.slowed(goal, factor)
             points = feed_forward.goal_with_efforts(slow, *given)
             feed_forward.check_feed_forward(points, robot, share)

@@ -207,7 +207,10 @@ def goal_from_message(message: JointTrajectory) -> Goal:
     points = [
         Point(
             to_nanoseconds(point.time_from_start),
-            *(getattr(point, name).tolist() for name in FIELDS),
+            point.positions.tolist(),
+            point.velocities.tolist(),
+            point.accelerations.tolist(),
+            point.effort.tolist(),
         )
         for point in message.points
     ]

@@ -8,6 +8,8 @@ import pytest
 
 from robotid_ros.core.excitation.trajectory import CubicWaypoints, Trajectory, Waypoints, waypoints
 from robotid_ros.core.model import build_robot, inverse_dynamics, Robot, RobotSettings
+from robotid_ros.core.model.dynamics import PathDynamics
+from robotid_ros.core.verification import feed_forward
 from robotid_ros.core.verification.feed_forward import (
     check_feed_forward,
     goal_with_efforts,
@@ -119,7 +121,8 @@ def test_a_joint_that_may_bear_nothing_is_not_moved(driven: Waypoints, robot: Ro
     none = dataclasses.replace(robot.limits, effort=np.array([60.0, 0.0, 30.0]))
     weak = dataclasses.replace(robot, limits=none)
     goal = dataclasses.replace(driven, tau=None)
-    for points in (driven, goal_with_efforts(goal, weak, robot.prior, PERIOD, np.zeros(3), 0.3)):
+    dynamics = PathDynamics(weak, robot.prior)
+    for points in (driven, goal_with_efforts(goal, dynamics, PERIOD, np.zeros(3), 0.3)):
         with pytest.raises(LimitError) as caught:
             check_feed_forward(points, weak, 1.0)
         assert caught.value.joint == robot.joints[1]
@@ -208,7 +211,7 @@ def test_lines_between_efforts_of_a_goal_are_right(
         robot.joints, motion.time[::10], *(x[::10] for x in (motion.q, motion.dq, motion.ddq))
     )
     present = np.array([1.0, -2.0, 0.5])
-    points = goal_with_efforts(goal, robot, truth, PERIOD, present, 0.3)
+    points = goal_with_efforts(goal, PathDynamics(robot, truth), PERIOD, present, 0.3)
     assert points.tau is not None
     state = goal.sample(np.zeros(1))
     moving, still = (
@@ -234,10 +237,30 @@ def test_lines_between_efforts_of_a_goal_are_right(
     assert len(points.time) < 0.25 * goal.duration / PERIOD
 
 
+@pytest.mark.parametrize(('step', 'period', 'enough'), [(1, 2e-3, 0), (5, 1e-3, 1), (50, 1e-3, 0)])
+def test_few_samples_between_points_give_the_efforts_of_all_updates(
+    motion: Waypoints, robot: Robot, truth: np.ndarray, monkeypatch, step, period, enough
+):
+    """Where points are dense, or torques between them no polynomial, all updates are computed."""
+    rows, dynamics = list[int](), PathDynamics(robot, truth)
+    links = dynamics.links
+    monkeypatch.setattr(dynamics, 'links', lambda *x: rows.append(len(x[0])) or links(*x))
+    columns = (x[1:-1:step] for x in (motion.time - REST, motion.q, motion.dq, motion.ddq))
+    goal = Waypoints(motion.joints, *columns)
+    few = goal_with_efforts(goal, dynamics, period, np.zeros(3), 0.3)
+    counted = rows[-1]
+    monkeypatch.setattr(feed_forward, 'LAST', -1.0)
+    every = goal_with_efforts(goal, dynamics, period, np.zeros(3), 0.3)
+    assert counted == (6 * (len(goal.time) - 1) + 3 if enough else rows[-1])
+    assert rows[-1] > goal.duration / period
+    error = np.array([np.interp(every.time, few.time, tau) for tau in few.tau.T]) - every.tau.T
+    assert (np.abs(error).max(axis=1) <= 0.02 * TOLERANCE * robot.limits.effort).all()
+
+
 def test_a_goal_too_long_for_memory_is_refused(motion: Waypoints, robot: Robot):
     long = slowed(motion, 1e6)
     with pytest.raises(TrajectoryError, match='send it in parts'):
-        goal_with_efforts(long, robot, robot.prior, PERIOD, np.zeros(robot.n), 0.3)
+        goal_with_efforts(long, PathDynamics(robot, robot.prior), PERIOD, np.zeros(robot.n), 0.3)
 
 
 def test_a_cubic_is_that_of_its_ends():
@@ -268,7 +291,7 @@ def test_what_is_held_after_a_goal_has_no_friction():
     )
     goal = Waypoints(robot.joints, 1.5 * share[:, 0], start + s * end, ds * end, dds * end)
     goal = dataclasses.replace(goal, dq=np.where(np.abs(goal.dq) < 1e-12, 0.0, goal.dq))
-    found = goal_with_efforts(goal, robot, robot.prior, 0.002, np.zeros(3), 0.5)
+    found = goal_with_efforts(goal, PathDynamics(robot, robot.prior), 0.002, np.zeros(3), 0.5)
     still = np.zeros((1, 3))
     weight = inverse_dynamics(robot, robot.prior, goal.q[-1:], still, goal.ddq[-1:])[0]
     np.testing.assert_allclose(found.tau[-1], weight, rtol=1e-9, atol=1e-9)

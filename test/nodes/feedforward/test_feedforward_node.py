@@ -13,6 +13,7 @@ from rclpy.task import Future
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robotid_ros.core.model import build_robot, RobotSettings
+from robotid_ros.core.model.dynamics import PathDynamics
 from robotid_ros.exceptions import TrajectoryError
 from robotid_ros.nodes.common.messages import duration_message, trajectory_message
 from robotid_ros.nodes.feedforward.feedforward_node import FeedForward, read_goal, Running
@@ -175,7 +176,8 @@ def test_a_goal_takes_over_from_what_the_controller_holds_for_others(integral, s
         relay._on_parameters(ParameterEvent(node=node, changed_parameters=changed))
     relay._newest_state, relay._timeout, relay._heard = state, 1.0, -np.inf
     relay._take_states = Mock()
-    relay._model, relay._payload, relay._period = Mock(robot=ROBOT, chi=ROBOT.prior), 0.0, 0.01
+    relay._model, relay._period = Mock(robot=ROBOT, chi=ROBOT.prior), 0.01
+    relay._dynamics = PathDynamics(ROBOT, ROBOT.prior)
     relay.configuration = Mock(excitation=Mock(effort_share=1.0))
     relay.settings = Mock(ramp=0.5, largest_slowdown=1.0)
     assert not relay._is_quick(goal(0.0, 1.0))
