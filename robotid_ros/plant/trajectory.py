@@ -14,6 +14,7 @@ Values: TypeAlias = list[float]
 
 # float's epsilon: a lower velocity counts as zero, as in the original.
 EPSILON = 1.1920929e-07
+FIELDS = 'positions', 'velocities', 'accelerations', 'effort'  # of a point, but for its time
 
 
 @dataclass
@@ -25,6 +26,11 @@ class Point:
     velocities: Values = field(default_factory=list)
     accelerations: Values = field(default_factory=list)
     effort: Values = field(default_factory=list)
+
+    @property
+    def fields(self) -> tuple[Values, ...]:
+        """Values of all `FIELDS`."""
+        return self.positions, self.velocities, self.accelerations, self.effort
 
 
 @dataclass

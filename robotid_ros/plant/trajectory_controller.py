@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from ..simulation_settings import ConstraintSettings, GainSettings, JointConstraintSettings
 from .trajectory import (
     EPSILON,
+    FIELDS,
     Goal,
     Point,
     RunningTrajectory,
@@ -193,8 +194,6 @@ class TrajectoryController:
         self._goal: GoalHandle | None = None
         self._pending = self._hold
         self._trajectory: RunningTrajectory | None = None
-        # Sorted last, of any field: what a joint takes that a goal does not name.
-        self._sorted = list(zeros)
         self._holding, self._shows, self._time = True, True, 0
         self._lock = threading.Lock()
         self._apply(settings)
@@ -232,7 +231,7 @@ class TrajectoryController:
         if not self.active:
             return 'the controller is not running'
         count = len(goal.joints)
-        if count != len(self.joints) or not set(goal.joints) <= set(self.joints):
+        if sorted(goal.joints) != sorted(self.joints):
             named = ', '.join(map(repr, goal.joints))
             return f"the goal's joints {named} are not the controller's"
         if not goal.points:
@@ -246,8 +245,8 @@ class TrajectoryController:
                 return f'the times of points {index - 1} and {index} do not increase'
             if point.effort and self._interface != 'effort':
                 return f'point {index} has efforts, which are not commanded'
-            for name in ('positions', 'velocities', 'accelerations'):
-                values = getattr(point, name)
+            # The original reads past the end of efforts that are too few.
+            for name, values in zip(FIELDS, point.fields, strict=True):
                 if len(values) != count and (values or name == 'positions'):
                     return f'point {index} has {len(values)} {name} for {count} joints'
         return ''
@@ -269,26 +268,13 @@ class TrajectoryController:
 
     def _take(self, goal: Goal) -> None:
         """Run a goal next, its joints in the controller's order."""
-        self._holding, count = False, len(self.joints)
-        if goal.joints == self.joints and all(len(p.effort) in (0, count) for p in goal.points):
-            p = goal.points[-1]
-            self._sorted = list(p.effort or p.accelerations or p.velocities or p.positions)
-            self._pending = replace(goal)
-            return
-        places = [self.joints.index(joint) for joint in goal.joints]
-
-        def sort(values: Values) -> Values:
-            if len(values) == len(places):
-                for k, value in zip(places, values, strict=True):
-                    self._sorted[k] = value
-                return list(self._sorted)
-            # Efforts of a wrong length stay as they are; the original reads past their end.
-            return values and [*values, *(0.0 for _ in places)][: len(places)]
-
-        points = [
-            Point(p.time, *map(sort, (p.positions, p.velocities, p.accelerations, p.effort)))
-            for p in goal.points
-        ]
+        self._holding, points = False, goal.points
+        if goal.joints != self.joints:
+            order = [goal.joints.index(joint) for joint in self.joints]
+            points = [
+                Point(p.time, *([x[k] for k in order] if x else x for x in p.fields))
+                for p in points
+            ]
         self._pending = Goal(self.joints, goal.stamp, points)
 
     def cancel(self, handle: GoalHandle) -> None:

@@ -81,6 +81,8 @@ def test_decelerate_on_cancel_brakes_along_a_ramp():
         (Goal(JOINTS, 0, [at(1.0, 0.0)]), 'positions'),
         (Goal(JOINTS, 0, [at(1.0, 0.0, 0.0, v=[0.0])]), 'velocities'),
         (Goal(JOINTS, 0, [at(1.0, 0.0, 0.0, a=[0.0])]), 'accelerations'),
+        (Goal(('b', 'b'), 0, [at(1.0, 0.0, 0.0)]), 'joints'),
+        (Goal(JOINTS, 0, [at(1.0, 0.0, 0.0, effort=[7.0])]), 'effort'),
         (Goal(JOINTS, 5 * S, [at(1.0, 0.0, 0.0)]), 'past'),
         (Goal(JOINTS, 0, [at(1.0, 0.0, 0.0, v=[1e-6, 0.0])]), 'not zero'),
     ],
@@ -122,16 +124,6 @@ def test_joint_order_of_the_goal_is_free():
     bench.start(at(0.0, 2.0, 1.0), at(1.0, 2.0, 1.0), joints=('b', 'a'))
     bench.run()
     assert bench.reference.positions == [1.0, 2.0]
-
-
-def test_a_joint_that_is_not_named_takes_what_was_sorted_last_and_efforts_are_not_counted():
-    bench = Bench()
-    bench.start(at(0.0, 1.0, 2.0), at(1.0, 1.0, 2.0, effort=[7.0]))
-    bench.run(1005)
-    assert (bench.reference.positions, bench.command) == ([1.0, 2.0], [7.0, 0.0])
-    bench.start(at(0.0, 3.0, 4.0), at(1.0, 3.0, 4.0), joints=('b', 'b'))
-    bench.run()
-    assert bench.reference.positions == [1.0, 4.0]
 
 
 def test_stamps_wait_or_jump():

@@ -17,7 +17,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from ... import simulation_settings as simulated
 from ...plant import trajectory_controller as plant
 from ...plant.physics import Physics
-from ...plant.trajectory import Goal, Point
+from ...plant.trajectory import FIELDS, Goal, Point
 from ..common.messages import to_nanoseconds, to_time
 from ..common.ros_parameters import descriptor_of, iter_settings
 
@@ -25,7 +25,6 @@ ACTION_MONITOR_RATE = 20.0
 READ_ONLY_FIELDS = ('antiwindup_strategy', 'max_deceleration_on_cancel', 'decelerate_on_cancel')
 # Field of a trajectory point by interface.
 OUTPUTS = {'effort': 'effort', 'velocity': 'velocities', 'position': 'positions'}
-FIELDS = ('positions', 'velocities', 'accelerations', 'effort')
 SYSTEM_DEFAULT = QoSPresetProfiles.SYSTEM_DEFAULT.value
 
 
