@@ -50,7 +50,6 @@ setup(
         'bokeh>=3.7',  # older scripts know no window_axis
         'clarabel>=0.9',
         'jinja2>=3.1',
-        'matplotlib',
         'mcap>=1.5',
         'numpy>=1.26',
         'pin>=3',
@@ -78,6 +77,7 @@ setup(
             'dask[distributed]',
             'h5py',
             'hypothesis',
+            'matplotlib',
             'mujoco>=3.2',
             'mypy',
             'playwright',

@@ -49,7 +49,7 @@ POSTURES = ((0.0, 1.0), (0.3, 0.25), (0.7, 0.25))
 # Joints whose efforts are shown: one that carries the arm, one that carries little.
 SHOWN = (1, 3)
 # Width and height of the report's top [px], and colours of its picture.
-WINDOW, TALL, NARROW, COLOURS = (1440, 1240), (1440, 1525), (390, 1600), 64
+WINDOW, TALL, NARROW, COLOURS = (1440, 1240), (1440, 1170), (390, 1600), 64
 # Longest wait for a page [ms].
 PATIENCE = 120_000
 # What a body of 2 kg adds to the parameters of the SCARA.

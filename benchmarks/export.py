@@ -42,8 +42,7 @@ from robotid_ros.core.model.dynamics import inverse_dynamics
 from robotid_ros.core.model.robot import INERTIAL
 from robotid_ros.core.model.urdf_parsing import parse_urdf, snap_angles
 from robotid_ros.files.configuration import mesh_folders
-from robotid_ros.files.export.identified_model import IdentifiedModel
-from robotid_ros.files.export.identified_urdf import identified_urdf, urdf
+from robotid_ros.files.export.identified_model import identified_urdf, IdentifiedModel, urdf
 from robotid_ros.files.export.simulators import mjcf, sdf
 from robotid_ros.files.results import Results
 

@@ -50,8 +50,8 @@ from robotid_ros.files.export.identified_model import (
     friction_terms,
     IdentifiedModel,
     read_identified_model,
+    urdf,
 )
-from robotid_ros.files.export.identified_urdf import urdf
 from robotid_ros.files.export.simulators import mjcf, sdf
 from robotid_ros.files.identification_input import split
 from robotid_ros.files.trajectory_file import read_design

@@ -12,7 +12,7 @@ import numpy as np
 import pinocchio
 
 from robotid_ros.core.pipeline.identification import Identification
-from robotid_ros.files.export.identified_urdf import identified_urdf
+from robotid_ros.files.export.identified_model import identified_urdf
 
 # Largest residual over the baseline's.
 WORST = 1.02

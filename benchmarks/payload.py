@@ -30,7 +30,7 @@ from robotid_ros.core.excitation.trajectory import sample_waypoints, Trajectory
 from robotid_ros.core.model import Robot
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.parameters.physical_consistency import pseudo_inertia
-from robotid_ros.core.payload import KnownArm, Payload, payload_from_recordings
+from robotid_ros.core.payload.payload import KnownArm, Payload, payload_from_recordings
 from robotid_ros.core.pipeline.choices import without_choice
 from robotid_ros.core.pipeline.estimation import estimate_base_parameters
 from robotid_ros.core.signals.recording import Recording

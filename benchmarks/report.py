@@ -44,7 +44,7 @@ log = rid.simulate(sys.argv[1], read_design(sys.argv[2]))
 simulated = time.process_time() - begin
 found = rid.identify(log)
 begin = time.process_time()
-import robotid_ros.files.report.pages
+import robotid_ros.files.report.page
 from robotid_ros.core.regression.validation import PARTS, Validation
 from robotid_ros.files.report.page import save_page
 imported = time.process_time() - begin

@@ -33,7 +33,7 @@ import pinocchio
 from robotid_ros.core.model import build_robot, Robot, RobotSettings
 from robotid_ros.core.parameters.physical_consistency import link_coordinates, mass_properties
 from robotid_ros.exceptions import RobotIdError
-from robotid_ros.files.export.identified_urdf import identified_urdf, own_bodies
+from robotid_ros.files.export.identified_model import identified_urdf, own_bodies
 
 # How far the drawn bodies are from the prior: standard deviation of S^½, see `link_coordinates`.
 NEAR, FAR = 0.1, 0.7

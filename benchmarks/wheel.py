@@ -26,7 +26,6 @@ recording = rid.simulate(config, design)
 result = rid.identify(recording)
 print(result, result.validation.relative_residual)
 rid.save(result, recording, 'results')
-rid.plot(result, 'efforts.png')
 """
 COMMANDS = (
     ('--version',),

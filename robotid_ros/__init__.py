@@ -19,7 +19,7 @@ __version__ = '0.1.0'
 _NAMES = {
     'library': (
         *('load', 'from_arrays', 'load_robot', 'identify', 'validate', 'design'),
-        *('plot', 'save_design', 'InverseDynamics'),
+        *('save_design', 'InverseDynamics'),
     ),
     'simulated_session': ('simulate',),
     'files.collect_results': ('save',),
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
         InverseDynamics as InverseDynamics,
         load as load,
         load_robot as load_robot,
-        plot as plot,
         save_design as save_design,
         validate as validate,
     )

@@ -1,7 +1,7 @@
 """
 The library: what `import robotid_ros as rid` offers.
 
-From any log, or from arrays, and a robot description to validated parameters, files and figures.
+From any log, or from arrays, and a robot description to validated parameters and files.
 Everything here stands on `core/` and `files/`, whose functions take the same values and say more.
 """
 
@@ -263,34 +263,6 @@ class InverseDynamics(dynamics.RobotDynamics):
         """
         model = read_identified_model(path)
         return cls(model.robot, model.chi)
-
-
-def plot(result: Identification | Validation, path: PathLike | None = None) -> Any:
-    """
-    Draw measured and predicted efforts, and what is left, joint by joint.
-
-    Parameters
-    ----------
-    result : of an identification its validation is drawn, else its fit
-    path : of a picture to write: png, svg or pdf
-
-    Returns
-    -------
-    matplotlib's `Figure`, which a notebook shows.
-
-    Raises
-    ------
-    FileError : the picture cannot be written, or its name says no format
-
-    """
-    from .files.report.figures import draw_torques, write_picture
-
-    if isinstance(result, Identification):
-        result = result.validation or result.fitted
-    figure = draw_torques(result)
-    if path is not None:
-        write_picture(path, figure)
-    return figure
 
 
 def _configured(source: PathLike, group: str, settings: dict[str, Any]) -> Configuration:

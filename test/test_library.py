@@ -92,7 +92,6 @@ def test_the_script_of_the_documentation_runs(folder: Path):
     assert '<two by ' in done.stdout
     files = {file.name for file in (folder / 'results').iterdir()}
     assert files == {'parameters.yaml', 'identified.urdf', 'torques.npz', 'report.html'}
-    assert (folder / 'efforts.png').read_bytes().startswith(b'\x89PNG')
 
 
 def test_the_truth_is_found(result: rid.Identification):
@@ -187,8 +186,6 @@ def test_arrays_that_do_not_fit_are_one_sentence(arrays, text):
 
 
 def test_what_cannot_be_written_or_read_is_one_sentence(folder, result):
-    with pytest.raises(rid.RobotIdError, match='no picture'):
-        rid.plot(result, folder / 'efforts.gif2')
     with pytest.raises(rid.RobotIdError, match="'torque'"):
         rid.load(folder / 'log.npz', columns={'torque': 'tau'})
 

@@ -58,7 +58,7 @@ def test_it_declares_what_it_needs(wheel: Path):
     (name,) = (n for n in archive.namelist() if n.endswith('.dist-info/METADATA'))
     metadata = archive.read(name).decode()
     needed = {line.split()[1].split('>')[0] for line in metadata.splitlines() if is_core(line)}
-    assert {'jinja2', 'numpy', 'pin', 'scipy', 'matplotlib', 'rich'} <= needed
+    assert {'jinja2', 'numpy', 'pin', 'scipy', 'rich'} <= needed
     assert not {'mujoco', 'rclpy', 'ros-jazzy-rclpy'} & needed
     for extra in ('sim', 'ros', 'formats', 'dev'):
         assert f'Provides-Extra: {extra}' in metadata

@@ -11,6 +11,7 @@ unusable.
 """
 
 import argparse
+import dataclasses
 from pathlib import Path
 
 from ..exceptions import ConfigurationError
@@ -30,7 +31,6 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     """Compute the differences."""
     from ..files.results import (
         differences,
-        of_other_method,
         read_results,
         results_folder,
         total_residual,
@@ -47,7 +47,8 @@ def run(args: argparse.Namespace) -> shared.Outcome:
         name = given if name in results else name
         results[name] = each
         if other := each.compared:
-            results[f'{name}, {other.method.upper()}'] = of_other_method(each, other)
+            own = dataclasses.replace(each, **vars(other), verdict=None)
+            results[f'{name}, {other.method.upper()}'] = own
     if len(results) < 2:
         raise ConfigurationError(
             f"'{args.parameters[0]}' has one result: give another one, or identify with "

@@ -70,10 +70,10 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     marked = [] if verdict.usable else [finding('marked_unusable', reason=verdict.reason)]
     others = other_robot_warning(known, session.recording.urdf)
     notes = (*marked, *session.robot.warnings, *others)
-    checked = check_parameters(results, chosen, session, args.command_line, notes)
+    found = check_parameters(results, chosen, session, args.command_line, notes)
     args.progress.step('writing the page')
-    written = shared.page_written('validation', output, checked, force=args.force)
-    found, rows = checked.checked, checked.checked.validation
+    written = shared.page_written('validation', output, found, force=args.force)
+    rows = found.validation
     worst = max(rows, key=lambda row: row.relative)
     passed = args.max_residual is None or 100 * worst.relative <= args.max_residual
 

@@ -26,14 +26,6 @@ def any_effort(efforts: npt.ArrayLike) -> bool:
     return bool(np.nan_to_num(efforts).any())
 
 
-def freeze_fields(instance: object, *fields: str) -> None:
-    """Make arrays of a frozen dataclass read-only; those that are None stay so."""
-    for field in fields:
-        value = getattr(instance, field)
-        if value is not None:
-            object.__setattr__(instance, field, frozen(value))
-
-
 def all_within(valid: Mask, reach: int) -> Mask:
     """Return in which rows (N, n) all within `reach` of them are valid, without SciPy's import."""
     if valid.all():
@@ -101,16 +93,15 @@ class ReadOnlyArrays:
     def __post_init__(self) -> None:
         # As text where annotations are not evaluated.
         kinds = (Array, Array | None, 'Array', 'Array | None')
-        fields = dataclasses.fields(self)
-        freeze_fields(self, *(field.name for field in fields if field.type in kinds))
+        for field in dataclasses.fields(self):
+            if field.type in kinds and (value := getattr(self, field.name)) is not None:
+                object.__setattr__(self, field.name, frozen(value))
 
 
 # A column is a combination of others, a direction of parameters is open: far above the rounding of
-# W, and of base parameters, which are combinations known to 1e-7, far below what the geometry of
-# robots gives.
+# W, and of base parameters (1e-7), far below what the geometry of robots gives.
 DEPENDENT = 1e-6
 # A system of equations is refused: what is solved with less has no correct digit left.
 SINGULAR = 1e-12
-# Rows predict others only along what they determine well: a thousand times their noise is no
-# prediction.
+# Rows predict others only along what they determine: a thousand times their noise is too much.
 PREDICTED = 1e-3

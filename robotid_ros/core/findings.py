@@ -187,15 +187,17 @@ F205 stamps_rounded info: {count} samples have the stamp of the one before: the 
   to {step:.3g ms}, the samples were spread evenly, {rate:.6g} Hz DO If the rate of a table is
   another, give it by --rate WHY Samples that were not taken evenly get wrong times.
 F206 stamps_jitter info: The stamps jitter by {jitter:.2f ms}. {share:.0%} of the variance is
-  uneven sampling, the rest was removed WHY Stamps that are off make accelerations noisy.
+  uneven sampling, the rest was removed DO If σ are large, record on a quiet machine, or give the
+  process that reads the drives a real-time priority WHY An error of time is one of acceleration.
 F207 samples_not_finite info: {count} samples that are not numbers were left out WHY A sensor or a
   bus fails at times.
 F208 stamps_repeated info: {count} samples with repeated or older stamps were left out WHY The same
   state was published twice, or by two publishers.
 F209 spikes info: {count} spikes in the {quantity} of {joint} were left out WHY A single wrong
   value makes large accelerations.
-F210 samples_repeated info: {count} samples repeat the one before them, or its positions: they are
-  left out WHY A driver that hangs, or a slower bus, publishes its last state again.
+F210 samples_repeated info: {count} samples repeat the one before them, or its positions or
+  efforts: they are left out WHY A driver that hangs, or a slower bus, publishes its last state
+  again.
 F211 angles_unwrapped info: The position of {joints} jumps by 2π: it is unwrapped WHY Encoders of
   one turn start again.
 F212 gaps_interpolated: Messages are missing throughout, {rate:.3g} a second arrive: gaps of up to
@@ -222,11 +224,6 @@ F223 delay_too_long: The efforts are {delay:.2f ms} ± {sigma:.2f ms} behind the
   for a bus, so it is not removed DO Record both from one clock WHY ^
 F224 joint_delay_removed: The effort of {joint} is {delay:.0f ms} ± {sigma:.0f ms} behind its
   position, others {common:.0f ms}: its delay is removed DO Record all efforts from one clock WHY ^
-F226 uncertain_times: The stamps jitter by {jitter:.2f ms}, and the times of the samples are known
-  only to {left:.2f ms} MEANS {parameter} may be off by {change:.2g} {unit} because of this,
-  {ratio:.1f} times the effect of noise. σ includes it DO Record on a quiet machine, or give the
-  process that reads the drives a real-time priority and a real-time kernel WHY An error of time is
-  an error of velocity and acceleration.
 F227 long_recording info: A long recording: the fit uses all of it, residuals and torques shown are
   of[[ {count}]] parts WHY Rows of a long recording do not fit into memory.
 F228 logs_together info: {count} logs were identified together: {logs} WHY Logs add up where
@@ -258,6 +255,9 @@ F242 column_for_two: The position of {joints} is the same in every digit MEANS O
 F243 zeros_left_out info: {count} samples where the {quantity} of {joint} is exactly 0, between
   values far from 0, are left out WHY A bus that loses a value, or a drive that its brake holds,
   reports 0.
+F244 efforts_slower: Efforts arrive only {rate:.3g} times a second: each is taken for the time of
+  its first sample DO Record efforts as often as positions WHY A bus that is slower than the log
+  holds each value until the next one.
 # F3: motion
 F301 hardly_moved: {joint} moved only {share:.0%} of the time DO Record a motion that moves it, or
   name it in robot.locked WHY Dry friction of a joint at rest may have any value.
@@ -388,6 +388,12 @@ F436 unexplained_span error: {unexplained}, {part:.0%} of it from {start:.2f} to
   something touched the robot then, leave that time out, by --to {start:.2f} or --from {stop:.2f}
   (tried: residual of this joint alone {before:.2p} → {after:.2p}). Check its effort sensor WHY
   What acts on the robot beside its drives is taken for its own torque.
+F437 played_backwards error: Friction drives the joints: the log looks as if it was played
+  backwards DO Put the rows into the order in which they were recorded{tried} WHY In the opposite
+  order positions and accelerations stay, and velocities have the opposite sign.
+F438 unexplained_smoothing error: {unexplained}: a filter that smooths the efforts without a delay
+  {explains} DO Record efforts without a filter. If there is none, add presliding to robot.friction
+  of {joint} WHY What a filter takes off the efforts is missing in friction and inertia.
 F440 no_gravity info: The efforts lack gravity: residual without gravity {without:.1%}, with it
   {with_gravity:.1%} DO If the driver removes gravity, set robot.effort_kind to without_gravity,
   else to joint_torque WHY Some drivers compensate gravity before they publish the effort.
@@ -794,14 +800,13 @@ CODES: Mapping[str, Code] = {each.code: each for each in _read_table()}
 NAMES: Mapping[str, Code] = {each.name: each for each in CODES.values()}
 
 
-# By these, log and description are of another robot, or in other units: whatever fits, masses are
-# wrong.
+# By these, log or description are of another robot, or in other units, and masses are wrong.
 MISREAD = (
     *('effort_sign', 'effort_gain', 'efforts_swapped', 'effort_scale'),
     *('effort_unit', 'effort_unit_of_log', 'effort_magnitudes', 'implausible_inertia'),
     *('gravity_direction', 'gravity_compensated'),
     *('axis_reversed', 'other_zero', 'joints_exchanged', 'position_unit', 'time_scale'),
-    *('velocities_unlike', 'clocks_differ', 'standstill_contradicted'),
+    *('velocities_unlike', 'clocks_differ', 'standstill_contradicted', 'played_backwards'),
 )
 
 

@@ -44,8 +44,7 @@ THRESHOLDS = {
     FAIR: 0.15,
     # Without any model the error is 100 %: a worse one does not even halve it.
     POOR: 0.5,
-    # Of the parameters, up to which a validation shows the error of the model; above, it may be
-    # either.
+    # Of the parameters, up to which a validation shows the error of the model, and not theirs.
     'determined': 0.15,
     # Residual of a simulated robot, whose model lacks nothing: noise leaves below 2 %.
     'recovered': 0.03,

@@ -23,14 +23,12 @@ from ..core.regression.validation import Validation
 from ..core.verdict import decide_level, JointError, judge
 from ..exceptions import UnknownNameError
 from .atomic import write_text
-from .export.identified_model import model_settings
-from .export.identified_urdf import identified_urdf
+from .export.identified_model import identified_urdf, model_settings
 from .identification_input import AnyRecording, Input
 from .provenance import hash_of_recording, versions
 from .report.page import save_page_if_possible
 from .results import (
     BASE,
-    CheckedParameters,
     Comparison,
     Entry,
     PRIOR,
@@ -257,7 +255,7 @@ def check_parameters(
     session: Input,
     command: str = '',
     known: Sequence[Finding] = (),
-) -> CheckedParameters:
+) -> Results:
     """Predict a recording by base parameters, by identified.urdf and by the description."""
     robot, settings = session.robot, session.configuration.identification
     names, constants = (results.model.get(k, {}) for k in ('friction', 'friction_constants'))
@@ -304,7 +302,7 @@ def check_parameters(
         cause=findings.index(reasons[0]) if reasons else None,  # the first one explains it
     )
     totals = {name: each.total_residual(moving=True) for name, each in found.items()}
-    checked = dataclasses.replace(
+    return dataclasses.replace(
         results,
         identification=(),
         validation=rows[BASE],
@@ -319,8 +317,8 @@ def check_parameters(
         findings=findings,
         history=(),
         verdict=verdict,
+        sets=rows,
     )
-    return CheckedParameters(checked, rows)
 
 
 def without_delay(recording: AnyRecording, results: Results, stamps: str) -> RecordingOrChunks:

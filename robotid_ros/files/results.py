@@ -150,6 +150,9 @@ class Results:
     # files of earlier versions.
     plain_friction: Mapping[str, PlainFriction] = field(default_factory=dict)
     verdict: Verdict | None = None  # None in files of earlier versions, see `verdict_of`
+    # Where they predict another recording, its residuals by `BASE`, `STANDARD`, `PRIOR`; no file
+    # has these.
+    sets: Mapping[str, tuple[Residual, ...]] = field(default_factory=dict)
 
     @property
     def minimal_parameters(self) -> dict[str, float]:
@@ -169,14 +172,6 @@ def verdict_of(results: Results) -> Verdict:
         results.findings,
         residual=max((row.reported for row in rows), default=math.nan),
         validated=validated,
-    )
-
-
-def of_other_method(results: Results, other: Comparison) -> Results:
-    """Return what the other method found as results of its own."""
-    own = vars(other)  # method, base, identification, validation
-    return dataclasses.replace(
-        results, **own, condition_number=math.nan, compared=None, verdict=None
     )
 
 
@@ -260,14 +255,6 @@ def chosen_settings(settings: RobotSettings, results: Results) -> RobotSettings:
 BASE, STANDARD, PRIOR = 'base', 'standard', 'prior'
 
 
-@dataclass(frozen=True)
-class CheckedParameters:
-    """What identified parameters predict of a recording."""
-
-    checked: Results  # with residuals, torques, data and findings of this recording alone
-    sets: Mapping[str, tuple[Residual, ...]]  # residuals by `BASE`, `STANDARD`, `PRIOR`
-
-
 # What a session has to reach: relative residual on the validation, true parameters within ±3σ.
 MAX_RESIDUAL, MIN_SHARE_WITHIN = (THRESHOLDS[name] for name in ('recovered', 'recovered_share'))
 
@@ -335,7 +322,7 @@ def differences(first: Sequence[Entry], second: Sequence[Entry]) -> list[Differe
 
 def write_results(results: Results, folder: str | Path) -> Path:
     """Write `parameters.yaml`, whose path is returned, and `torques.npz`, exact to the bit."""
-    elsewhere = 'torques', 'verification'
+    elsewhere = 'torques', 'verification', 'sets'
     names = [f.name for f in dataclasses.fields(results) if f.name not in elsewhere]
     plain = {name: to_plain(getattr(results, name)) for name in names}
     plain['findings'] = [to_plain(as_data(found)) for found in results.findings]

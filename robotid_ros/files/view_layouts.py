@@ -1,6 +1,8 @@
 """Layouts of PlotJuggler and Foxglove for the topics of a session, and the joints of a robot."""
 
 from collections.abc import Sequence
+import itertools
+import json
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +33,9 @@ def plotjuggler_layout(joints: Sequence[str], namespace: str = '') -> str:
         'validation': compared(VALIDATION),
         'residual': {'residual of every joint': every(RESIDUAL, 'effort')},
     }
-    topics = (*LIVE, *VALIDATION, RESIDUAL)
-    return _rendered('plotjuggler.xml', namespace, tabs=tabs, topics=topics)
+    template = text_templates(TEMPLATES).get_template('plotjuggler.xml')
+    names = {'place': normal_namespace(namespace), 'topics': (*LIVE, *VALIDATION, RESIDUAL)}
+    return template.render(tabs=tabs, colours=COLOURS, **names)
 
 
 def foxglove_layout(joints: Sequence[str], controller: str, namespace: str = '') -> str:
@@ -43,12 +46,52 @@ def foxglove_layout(joints: Sequence[str], controller: str, namespace: str = '')
     the controller is taken to share. `joint_states` has an order of its own, and is left out.
     Returns JSON for 'Import from file' of its menu of layouts; the namespace is the session's.
     """
-    return _rendered('foxglove.json', namespace, joints=joints, controller=controller)
+    place, state = normal_namespace(namespace), f'{controller}/controller_state'
+    nodes = ('excitation/state', 'recorder/state', 'identification/state')
 
+    def path(label: str, value: str, number: int, time: str = 'headerStamp') -> dict[str, Any]:
+        color = COLOURS[number % len(COLOURS)]
+        shown = {'value': f'{place}/{value}', 'label': label.strip(), 'enabled': True}
+        return {**shown, 'timestampMethod': time, 'color': color}
 
-def _rendered(name: str, namespace: str, **values: Any) -> str:
-    page, place = text_templates(TEMPLATES).get_template(name), normal_namespace(namespace)
-    return page.render(place=place, colours=COLOURS, **values)
+    def plot(title: str, **arrays: str) -> dict[str, Any]:
+        """Draw a curve of each joint and source of arrays; '_' is a source without a name."""
+        curves = itertools.product(enumerate(joints), arrays.items())
+        paths = [
+            path(f'{joint} {kind.strip("_")}', f'{array}[{j}]', number)
+            for number, ((j, joint), (kind, array)) in enumerate(curves)
+        ]
+        look = {'showLegend': True, 'legendDisplay': 'floating', 'xAxisVal': 'timestamp'}
+        look |= {'showXAxisLabels': True, 'showYAxisLabels': True}
+        return {'foxglovePanelTitle': title, 'isSynced': True, 'paths': paths, **look}
+
+    def split(direction: str, share: float, first: Any, second: Any) -> dict[str, Any]:
+        ends = {'first': first, 'second': second}
+        return {'direction': direction, 'splitPercentage': share, **ends}
+
+    transitions = [
+        path(name, f'{name}.values[:]{{key=="state"}}.value', k, 'receiveTime')
+        for k, name in enumerate(nodes)
+    ]
+    states = {'foxglovePanelTitle': 'states', 'isSynced': True, 'paths': transitions}
+    reference, feedback = (f'{state}.{part}.positions' for part in ('reference', 'feedback'))
+    # A validation is published at once, long after it was measured.
+    measured, predicted = (f'{topic}.effort' for topic in VALIDATION)
+    panels = {
+        'StateTransitions!states': states,
+        'DiagnosticSummary!nodes': {'topicToRender': '/diagnostics', 'minLevel': 0},
+        'Plot!motion': plot('positions', reference=reference, feedback=feedback),
+        'Plot!error': plot('error', _=f'{state}.error.positions'),
+        'Plot!effort': plot('predicted efforts', _=f'{LIVE[1]}.effort'),
+        'Plot!residual': plot('residual', _=f'{RESIDUAL}.effort'),
+        'Plot!validation': plot('validation', measured=measured, predicted=predicted),
+    }
+    top, summary, motion, error, effort, residual, validation = panels
+    left = split('column', 33.0, summary, split('column', 50, motion, error))
+    right = split('column', 33.0, effort, split('column', 50, residual, validation))
+    layout = split('row', 50, split('column', 25, top, left), right)
+    content = {'configById': panels, 'globalVariables': {}, 'userNodes': {}, 'layout': layout}
+    return json.dumps({**content, 'playbackConfig': {'speed': 1}})
 
 
 def normal_namespace(namespace: str) -> str:

@@ -27,8 +27,7 @@ MAX_PHASE = 0.5
 # Bounds the cost of a period: at 1 kHz and with more steps a robot would not keep real time.
 MAX_SUBSTEPS = 50
 GRAVITY = (0.0, 0.0, -9.81)
-# Least eigenvalue of the mass matrix, below inertias of real joints and above MIN_INERTIA
-# [kg·m² or kg].
+# Least eigenvalue of the mass matrix, below real inertias and above MIN_INERTIA [kg·m² or kg].
 MIN_EIGENVALUE = 1e-8
 
 

@@ -12,7 +12,7 @@ from robotid_ros.core.excitation.collision_scene import CollisionScene
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.setup.robot_setup import complete_limits
 from robotid_ros.files.configuration import load, read_urdf
-from robotid_ros.files.export.identified_urdf import is_physical, own_bodies
+from robotid_ros.files.export.identified_model import is_physical, own_bodies
 from robotid_ros.files.robot_description import repair_inertials
 from robotid_ros.files.trajectory_file import read_design
 

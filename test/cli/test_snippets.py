@@ -54,7 +54,7 @@ ELSEWHERE = {
     r'import robotid_ros as rid\n$': 'test/test_library.py',
     r'import numpy as np\nimport robotid_ros as rid\n\nlog = np': 'test/test_library.py',
     r'model = rid.InverseDynamics.load\(.*\ntau = model.efforts': 'test/test_library.py',
-    r'from robotid_ros.core.payload import': 'test/core/payload',
+    r'from robotid_ros.core.payload.payload import': 'test/core/payload',
     r'gains = identify_drive_gains': 'test/core/payload',
 }
 
@@ -200,7 +200,6 @@ def test_what_a_page_shows_runs(run, inputs, tmp_path, monkeypatch, page):
     shutil.copytree(inputs, folder)
     monkeypatch.chdir(folder)
     monkeypatch.setenv('HOME', str(tmp_path))
-    monkeypatch.setenv('MPLBACKEND', 'Agg')
     for kind, text in blocks(page):
         for piece in [text] if kind == 'python' else commands(text):
             if covered := elsewhere(piece):

@@ -9,7 +9,7 @@ import yaml
 
 from robotid_ros.core.verification.tracking import JointStatics, Tracking
 from robotid_ros.exceptions import FileError
-from robotid_ros.files.report.pages import identification_page
+from robotid_ros.files.report.page import identification_page
 from robotid_ros.files.results import read_results, Residual, Results, write_results
 from robotid_ros.files.verification import (
     EffortRow,

@@ -32,7 +32,7 @@ from robotid_ros.core.signals.recording import Controller, Recording, Reference
 from robotid_ros.files.bags import open_recording
 from robotid_ros.files.collect_results import collect_results
 from robotid_ros.files.configuration import load, read_urdf
-from robotid_ros.files.export.identified_urdf import identified_urdf
+from robotid_ros.files.export.identified_model import identified_urdf
 from robotid_ros.files.formats.open_table import open_table
 from robotid_ros.files.formats.read_options import DEFAULTS
 from robotid_ros.files.results import read_results, Results, verdict_of

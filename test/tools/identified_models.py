@@ -9,8 +9,11 @@ from robotid_ros.core.model.robot import INERTIAL
 from robotid_ros.core.parameters.physical_consistency import link_coordinates, UPPER
 from robotid_ros.files.atomic import write_text
 from robotid_ros.files.configuration import from_mapping, read_mapping, read_urdf
-from robotid_ros.files.export.identified_model import model_settings, read_identified_model
-from robotid_ros.files.export.identified_urdf import identified_urdf
+from robotid_ros.files.export.identified_model import (
+    identified_urdf,
+    model_settings,
+    read_identified_model,
+)
 from robotid_ros.files.results import Entry, Results, URDF, write_results
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from ..model.robot import Robot
     from ..regression.delays import Delays
     from ..regression.estimate import Estimate
-    from ..regression.observation_system import TimingError
 
 GAP = 2.5  # a step between stamps that is so many times the usual one is a gap
 # Standard deviation of a normal variable over its median absolute value, and of the third
@@ -145,18 +144,6 @@ def identifiability_warnings(robot: Robot, samples: Samples, estimate: Estimate)
         names, percent = [estimate.names[k] for k in small], estimate.relative_sigma[small]
         found.append(finding('smaller_than_sigma', parameters=names, percent=percent))
     return found
-
-
-def timing_warnings(timing: TimingError | None, estimate: Estimate) -> list[Finding]:
-    """Name the parameter that errors of the samples' times move most, if by more than noise."""
-    if timing is None or len(timing.change) != len(estimate.value):
-        return []
-    noise = np.sqrt(np.maximum(np.diag(estimate.noise_covariance), 1e-300))
-    ratio = np.abs(timing.change) / noise
-    k = int(np.argmax(ratio))
-    moved = {'parameter': estimate.names[k], 'unit': estimate.units[k], 'ratio': ratio[k]}
-    moved |= {'change': abs(timing.change[k]), 'jitter': timing.jitter, 'left': timing.left}
-    return [finding('uncertain_times', **moved)] if ratio[k] > 1.0 else []
 
 
 def disagreement_warnings(found: Estimate, other: Estimate) -> list[Finding]:

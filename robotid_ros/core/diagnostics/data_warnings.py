@@ -24,7 +24,16 @@ from .plausibility import (
     saturation_warnings,
     scale_warnings,
 )
-from .remedies import COMPENSATED, EFFORT_UNIT, find_causes, GEOMETRY, GRAVITY, SWAPPED, TIME
+from .remedies import (
+    BACKWARDS,
+    COMPENSATED,
+    EFFORT_UNIT,
+    find_causes,
+    GEOMETRY,
+    GRAVITY,
+    SWAPPED,
+    TIME,
+)
 from .stationarity import (
     friction_jump,
     joint_torques,
@@ -35,7 +44,7 @@ from .stationarity import (
 from .trials import of_one_joint, trial_rows
 
 # With a wrong gravity or sense, or efforts of other joints, every joint is off, whatever else is.
-EVERYTHING = (COMPENSATED, GRAVITY, SWAPPED, TIME, *GEOMETRY)
+EVERYTHING = (BACKWARDS, COMPENSATED, GRAVITY, SWAPPED, TIME, *GEOMETRY)
 # Relative residual of a joint from which it is looked into, from which it is told without a
 # reason where it follows the motion, and from which it is told anyway.
 NOTEWORTHY, WITHOUT_REASON, LARGE = 0.1, 0.15, 0.3
@@ -59,6 +68,7 @@ MIN_ROWS = 8  # over the number of columns
 ROUNDING = 1e-10  # below which columns depend on others
 # Ratios of a joint and another one at which a motor may turn that has friction at both.
 RATIOS = ((0.0, 1.0), (1.0, 1.0), (1.0, -1.0), (1.0, 2.0), (1.0, -2.0), (2.0, 1.0), (2.0, -1.0))
+MEANS = (3, 5, 9, 17)  # rows whose mean shows what filters without a delay take off
 STRIBECK_SPEED = 0.1  # speed at which friction is no longer that of standstill [rad/s or m/s]
 
 
@@ -272,6 +282,8 @@ class _Remainder:
         step = float(np.median(np.diff(self._system.time)))
         yield 'unexplained_load_friction', np.abs(predicted)[:, None] * rows(own), None
         yield 'unexplained_lag', np.gradient(predicted, step)[:, None], None
+        means = [np.convolve(predicted, np.full(w, 1.0 / w), 'same') for w in MEANS]
+        yield 'unexplained_smoothing', np.stack(means, axis=1) - predicted[:, None], None
 
 
 def _densest(time: Array, error: Array, part: float) -> tuple[float, float]:

@@ -236,8 +236,7 @@ def _goes_beyond(measured: Array, W: Array, rows: Mask, others: Mask, sure: floa
     return excess >= sure * usual * float(leverage)
 
 
-# Bins of one direction by speed, and least rows of one: presliding stores energy and gives it
-# back, so that only averages have to brake.
+# Bins of one direction by speed, least rows of one: presliding gives energy back, means brake.
 BINS, LEAST_ROWS = 20, 20
 # A mean torque that pushes counts if it is so many σ below zero, and so large a share of the
 # joint's effort: a joint without friction has either sign by chance.

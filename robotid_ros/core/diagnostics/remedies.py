@@ -11,6 +11,7 @@ from ..arrays import Array, column_sizes
 from ..findings import Finding, finding
 from ..model import regressor, Robot
 from ..model.robot import BaseParameters, INERTIAL
+from ..regression.goodness_of_fit import rigid_and_offset
 from ..regression.observation_system import decimate, Rows
 from ..signals.recording import EFFORT_UNITS, Samples
 from .plausibility import efforts_over_prior
@@ -27,7 +28,7 @@ from .trials import (
 
 # Names of findings.
 SIGN, GAIN, SWAPPED = 'effort_sign', 'effort_gain', 'efforts_swapped'
-SCALE, EFFORT_UNIT = 'effort_scale', 'effort_unit'
+SCALE, EFFORT_UNIT, BACKWARDS = 'effort_scale', 'effort_unit', 'played_backwards'
 GRAVITY, COMPENSATED, TIME = 'gravity_direction', 'gravity_compensated', 'time_scale'
 GEOMETRY = 'axis_reversed', 'other_zero', 'joints_exchanged', 'position_unit'
 REVERSED, ZERO, EXCHANGED, POSITION_UNIT = GEOMETRY
@@ -36,6 +37,7 @@ REVERSED, ZERO, EXCHANGED, POSITION_UNIT = GEOMETRY
 LEAST = {
     SIGN: 1.5, SWAPPED: 2.0, GAIN: 1.3, SCALE: 1.5, EFFORT_UNIT: 1.5, GRAVITY: 1.5,
     COMPENSATED: 1.5, REVERSED: 1.5, ZERO: 1.25, EXCHANGED: 1.5, POSITION_UNIT: 2.0, TIME: 1.25,
+    BACKWARDS: 1.5,
 }  # fmt: skip
 DESCRIBED = 'the masses of the URDF'
 # Share by which the squared error of all joints together exceeds that of each alone, from which
@@ -73,11 +75,18 @@ def find_causes(robot: Robot, base: BaseParameters, samples: Samples, rows: Rows
     # Efforts that are usually less than the masses need are currents, or hold no gravity.
     known = factors[factors > 0.0]
     currents = bool(known.size and np.median(known) < 1.0 / MAX_SCALE)
-    trials = Trials(rows, possible_robots(robot, base, rows))
+    possible = possible_robots(robot, base, rows)
+    trials = Trials(rows, possible)
     found, efforts = list[Cause](), Efforts.as_recorded(robot.n)
     contradict = trials.contradiction(efforts) > CONTRADICTION
     if contradict:
         found, efforts = _effort_remedies(robot, trials)
+        # In the opposite order of rows, velocities alone have the opposite sign, and friction has.
+        friction = ~np.logical_or(*rigid_and_offset(robot, base.columns))
+        turned = dataclasses.replace(rows, W=np.where(friction, -rows.W, rows.W))
+        trial = trials.compare(trials.recorded, Trials(turned, possible).recorded)
+        if trial.is_better(LEAST[BACKWARDS]) and all(trial.gain > each.gain for each in found):
+            return [_cause(BACKWARDS, robot, (), trial)]
     # Wrong units of positions leave much of each joint alone as well.
     wrong = contradict or trials.alone > MOST_ALONE
     # Where only samples near the ends move, the others show neither gravity nor geometry.
@@ -241,8 +250,7 @@ ZEROS, ZERO_STEP = (-0.3, 0.3, *RIGHT), 0.8
 # far joints go with the right one, and not with one that is too large [rad or m].
 SIZES = {False: (np.pi / 180.0, 180.0 / np.pi, 2.0 * np.pi), True: (1e-3, 1e3)}
 RANGES = {False: (0.1, 4.0 * np.pi), True: (0.01, 3.0)}
-# From which factors of a joint's positions without such a unit are searched, and of the stamps'
-# length; logarithms, and their steps.
+# Where searches of other factors, and of the stamps' length, begin: logarithms, and their steps.
 SCALE_STEP, LENGTH_STEP = np.log(4.0) / 3.0, np.log(16.0) / 8.0
 SCALES = SCALE_STEP * np.array([-3, -2, -1, 1, 2, 3])
 LENGTHS = LENGTH_STEP * np.array([*range(-8, 0), *range(1, 9)])

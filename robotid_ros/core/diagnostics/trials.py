@@ -106,17 +106,10 @@ class Trials:
 
     Of (m, b) A with A χ ≥ 0 for robots that can exist, or None, and parts (K, N) to leave out in
     turn, `folds_of` the rows by default. `moving` are numbers of the joints that have rows, and
-    `sigma` (n,) the units of effort columns' errors: what each joint alone leaves of its own, by
-    these rows or by those that they are compared with.
+    `sigma` (n,) the units of effort columns' errors: what each joint alone leaves of its own.
     """
 
-    def __init__(
-        self,
-        rows: Rows,
-        possible: Array | None = None,
-        parts: Mask | None = None,
-        sigma: Array | None = None,
-    ):
+    def __init__(self, rows: Rows, possible: Array | None = None, parts: Mask | None = None):
         self._rows, self._possible, self._folds = rows, possible, parts
         self.n, _, self.b = rows.W.shape
         self.moving = [int(j) for j in np.flatnonzero(rows.valid.any(axis=1))]
@@ -124,8 +117,6 @@ class Trials:
         everything = np.ones((1, len(rows.time)), dtype=bool)
         self._total = self._products(everything)[0]
         self._variances = self._own_variances()
-        if sigma is not None:
-            np.fill_diagonal(self._variances, sigma**2)
         # Errors of every trial count in these units, those of effort columns as recorded.
         self.sigma = np.sqrt(np.diag(self._variances))
 

@@ -36,8 +36,7 @@ OBSTACLES = {
 DRAWS = 64  # random configurations: a pair that is too near in each is always so
 BALL_RADIUS = 0.01  # radius of the balls at the joints of a robot without collision geometry [m]
 FREE_PART = 50  # configurations at once: a motion that is not free is often found early
-# The penalty begins at this clearance, so that the search turns before bodies touch, and becomes
-# linear this much below it [m].
+# Clearance at which the penalty begins, before bodies touch; how far below it is linear [m].
 PENALTY_CLEARANCE, PENALTY_UNIT = 0.004, 0.01
 FLAT = 1e-6  # thickness of a mesh over its length, below which it is flat
 TOUCHING = 1e-9  # points nearer than this do not give the direction between them [m]
@@ -49,9 +48,8 @@ def collision_model(
     """
     Build Pinocchio's geometry with the pairs to keep apart, findings, and what is unchecked.
 
-    Neighbours in the chain are left out, pairs that no configuration can part, and for the ground
-    the first two links. Raises ConfigurationError for an obstacle of the wrong size, or a pair
-    that does not exist.
+    Neighbours in the chain are left out, pairs that never part, and for the ground the first two
+    links. ConfigurationError: an obstacle of the wrong size, or a pair that does not exist.
     """
     geometry, unchecked = _link_geometry(robot, model, settings)
     if not settings.self_collision:

@@ -19,9 +19,8 @@ from .settings import ExcitationSettings, payload_settings
 from .trajectory import Trajectory, Waypoints
 
 # Sharpness of the criterion and weight of what exceeds a limit, stage after stage. A condition
-# number has a kink where singular values meet, and they meet at its optimum: smoothed at first, it
-# is followed in few steps. Small weights let a start in collision find its way out, large ones
-# leave no contact.
+# number has a kink where singular values meet, as at its optimum: smoothed at first, it takes few
+# steps. Small weights let a start in collision find its way out, large ones leave no contact.
 STAGES = ((6.0, 100.0), (16.0, 500.0), (64.0, 2000.0))
 MEMORY = 40  # pairs of steps and gradients for the Hessian of about 100 variables
 DRAWN_POINTS = 10  # random points of which the best begins a start: each costs an evaluation
@@ -164,8 +163,7 @@ class Search:
 MIN_SINGULAR_RATIO = 1e-8  # below, rounding hides the smallest from the search through WᵀW
 FIGURE_SAMPLES = 1000  # of a period, for figures that compare whatever the order
 MIN_COEFFICIENT = 1e-3  # of what each alone may reach: a smaller motion is none
-# Shrinking by this factor costs a thousandth of the motion; it is tried so many times at once: a
-# seventh of the motion is left in the end.
+# Shrinking by it costs a thousandth of the motion; so many times at once, a seventh is left.
 SHRINK_FACTOR, SHRINKINGS = 0.999, (0, *(2**k for k in range(11)), 1945)
 # Shares of the time limit at which the search ends, by what validates: designing another motion
 # takes about half as long. The last check of the motions needs the rest.

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...exceptions import TrajectoryError, UnknownNameError
-from ..arrays import Array, freeze_fields
+from ..arrays import Array, ReadOnlyArrays
 
 # Rows: position, velocity, acceleration at s = 0, then at s = 1; columns: powers of s.
 HERMITE = np.array([
@@ -99,7 +99,7 @@ class Motion(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Trajectory:
+class Trajectory(ReadOnlyArrays):
     """
     A periodic motion `q(t) = q0 + Φ(t) c` of named joints.
 
@@ -114,7 +114,7 @@ class Trajectory:
     coefficients: Array  # (k, n), k = `FAMILIES[family].size · order`
 
     def __post_init__(self) -> None:
-        freeze_fields(self, 'start', 'coefficients')
+        super().__post_init__()
         object.__setattr__(self, 'joints', tuple(self.joints))
         UnknownNameError.check('trajectory family', [self.family], FAMILIES)
         shape = (FAMILIES[self.family].size * self.order, len(self.joints))
@@ -192,7 +192,7 @@ class Trajectory:
 
 
 @dataclass(frozen=True)
-class Waypoints:
+class Waypoints(ReadOnlyArrays):
     """Points of a joint trajectory, the first at time 0, the last at rest."""
 
     joints: tuple[str, ...]
@@ -203,9 +203,8 @@ class Waypoints:
     tau: Array | None = None  # feed-forward effort, in the unit of the controller's commands
 
     def __post_init__(self) -> None:
-        names = ('time', 'q', 'dq', 'ddq', 'tau')
-        freeze_fields(self, *names)
-        for name in names:
+        super().__post_init__()
+        for name in ('time', 'q', 'dq', 'ddq', 'tau'):
             if (array := getattr(self, name)) is not None and not np.isfinite(array).all():
                 remedy = 'identify' if name == 'tau' else 'design'
                 raise TrajectoryError(f'{name} of the waypoints is not finite: {remedy} again')

@@ -8,16 +8,14 @@ from ..arrays import Array
 from ..model.robot import BaseParameters, Robot
 from .trajectory import PEAK_ACCELERATION, PEAK_SPEED
 
-# Moves from one random position to another, all joints start and stop together, along a quintic,
-# as planners make them. The joint nearest to its limits peaks at a share of its velocity or
-# acceleration limit.
+# Moves between random positions along a quintic, all joints together, as planners make them. The
+# joint nearest to its limits peaks at a share of its velocity or acceleration limit.
 MOVES, INSTANTS, SEED = 100, 6, 0
 PEAK = (0.1, 0.6)
 ACCELERATION_TIME = 0.5  # rest to full speed where there is no acceleration limit [s]
 HALF_TURN = math.pi  # largest distance from the middle of the range: gravity repeats [rad]
 SLOWEST = 0.01  # slower, friction has no model [rad/s or m/s]
-# The effort on other motions is at least this share of the recorded one: where parameters are
-# uncertain, what they predict says little.
+# Least effort on other motions over the recorded one: uncertain parameters predict it badly.
 LEAST_EFFORT = 0.5
 
 

@@ -26,6 +26,7 @@ from ..regression.observation_system import (
 from ..signals.recording import SignalSettings
 from .variances import (
     Choice,
+    ERRORS,
     Fits,
     gains_clearly,
     Grams,
@@ -381,18 +382,21 @@ def _rest_misleads(choice: Choice, found: Shrinkage, every: Grams, without: Choi
     Tell whether rows at rest bias a model of every row.
 
     Friction that jumps has any value at rest. But rest tells of gravity, and presliding describes
-    it: rows at rest mislead only if a model that is chosen without them predicts every row clearly
-    better. Errors are compared in total, and in units of each joint's σ: the total may be that of
-    one joint that rests with much force.
+    it: rows at rest mislead only if plain friction without them predicts every row clearly better,
+    and a model that is chosen without them, too. Errors are compared in total, and in units of
+    each joint's σ: the total may be that of one joint that rests with much force.
     """
-    other, model = (
-        of.errors_on(every.folds, its.penalty, its.pull)
-        for of, its in ((without, without.run()), (choice, found))
-    )
-    return any(
-        gains_clearly(other @ unit, model @ unit, KIND_ERRORS)
-        for unit in (np.ones_like(found.weights), found.weights**2)
-    )
+
+    def gains(errors: Array, others: Array, chances: float) -> bool:
+        units = np.ones_like(found.weights), found.weights**2
+        return any(gains_clearly(errors @ unit, others @ unit, chances) for unit in units)
+
+    judged = every.folds
+    if not gains(without.plain_on(judged), choice.plain_on(judged), KIND_ERRORS):
+        return False
+    other = without.run()
+    errors = without.errors_on(judged, other.penalty, other.pull)
+    return gains(errors, choice.errors_on(judged, found.penalty, found.pull), ERRORS)
 
 
 def _grams(

@@ -195,7 +195,7 @@ class Choice:
         self.metric = metric * (self.size.sum() / max(float(np.trace(metric)), TINY))
         self._used = np.ones((len(weights), len(KINDS)), bool)
         self._fits, self._known = dict[float, Fits](), dict[tuple[object, ...], Array]()
-        self._plain = squared_errors(self._folds, self._fits_of(self._pulls[0]).plain)
+        self._plain = self.plain_on(self._folds)
 
     def _fits_of(self, pull: float) -> Fits:
         """Return the fits of what each fold leaves."""
@@ -217,6 +217,10 @@ class Choice:
         each = each * self._weights[:, None]
         fitted = self._fits_of(pull).solve(each.ravel())
         return np.maximum(squared_errors(judged, *fitted), 0.0)
+
+    def plain_on(self, judged: Array) -> Array:
+        """Return the same of plain friction."""
+        return squared_errors(judged, self._fits_of(self._pulls[0]).plain)
 
     def run(self) -> Shrinkage:
         """Open kinds, and set the prior, as far as the folds tell that it helps."""
@@ -244,7 +248,7 @@ class Choice:
         used = self._used & np.isfinite(penalty)
         penalty = np.where(used.any(axis=0), penalty, np.inf)
         left = self.errors_on(self._filtered, penalty, pull)
-        plain = squared_errors(self._filtered, self._fits_of(pull).plain)
+        plain = self.plain_on(self._filtered)
         by_joint = left.sum(axis=0), plain.sum(axis=0)
         powers = self._filtered[:, :, -1, -1].sum(axis=0)
         return Shrinkage(penalty, used, pull, self._weights, total(left), *by_joint, powers)

@@ -119,9 +119,8 @@ def regressor(
     Observation matrix of the standard parameters, τ_j = W[j] χ (DIDIM eq. 8-10).
 
     Of q, dq, ddq (N, n), and all parameters or some columns (c,), ascending: (n, N, c),
-    joint-major; in memory, columns are contiguous. Friction that grows with the load takes the
-    load from `robot.load_parameters`, not from χ; of `successive` samples it may remember the
-    path.
+    joint-major, columns contiguous in memory. Friction that grows with the load takes it from
+    `robot.load_parameters`, not from χ; of `successive` samples it may remember the path.
     """
     q, dq, ddq = (np.asarray(x, dtype=float) for x in (q, dq, ddq))
     # The load is that of all parameters.

@@ -225,8 +225,7 @@ LINEAR = frozenset({'Ia', 'Fv', 'off'})
 DESCRIBED = {
     s: kind.described for kind in FRICTION_TERMS.values() if kind.described for s in kind.positive
 }
-# Shape constant from which on a term jumps where the joint turns round, of a joint that is slower
-# than any filter resolves [s/rad].
+# Shape constant from which a term jumps where a joint turns round, whatever the filter [s/rad].
 STEEP = 500.0
 LINK_SIDE_SUFFIX = 'l'  # of the symbol of friction that acts on the link instead of the motor
 # Symbols that physics wants at least zero: rotor inertia, stiffness, friction on either side.

@@ -12,8 +12,7 @@ from .pinocchio_model import KinematicTree
 from .robot import PINOCCHIO_ORDER
 
 BLOCK_SIZE = 2048  # samples whose vectors stay in the processor's cache, and calls are few
-# Columns of a link by what they act through: inertias turn, first moments turn and slide, the mass
-# slides.
+# Columns of a link: inertias turn, first moments turn and slide, the mass slides.
 INERTIAS, MOMENTS, MASS = slice(6), slice(6, 9), slice(9, 10)
 UPPER = np.triu_indices(3)  # the entries of a symmetric matrix that differ
 

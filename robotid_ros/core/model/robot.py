@@ -278,11 +278,6 @@ class Robot:
         return np.arange(self.n)
 
     @property
-    def unactuated(self) -> Mask:
-        """Rows (n,) of links behind a spring, True: no torque is applied there."""
-        return np.isin(np.arange(self.n), self.elastic_joints)
-
-    @property
     def elastic_joints(self) -> Indices:
         """Numbers of the elastic joints, whose links are behind a spring."""
         return np.flatnonzero(self.motors != np.arange(len(self.motors)))

@@ -1,1 +1,0 @@
-"""What an identified model shows of a robot at work."""

@@ -120,10 +120,9 @@ class FrictionAtRest:
     The standard deviation of what friction hides of external efforts.
 
     A joint that has just come to rest has the friction of its last direction. Later, friction may
-    have taken what its effort has changed by. It can also cancel an external effort completely:
-    nothing measured shows that. After a while all that it may be is evenly likely, with the
-    variance width²/12. A joint slides with all of its `drives` (d, n), faster than a speed [rad/s
-    or m/s].
+    have taken what its effort has changed by, or cancel an external effort completely: nothing
+    measured shows that. After a while all that it may be is evenly likely, with the variance
+    width²/12. A joint slides with all of its `drives` (d, n), faster than a speed [rad/s or m/s].
     """
 
     def __init__(self, drives: Array, speed: float):
@@ -219,8 +218,7 @@ ROUNDS = 5  # rounds of reweighting: the variances of squares are those of the f
 # Least standard deviation over the joint's largest residual: rounding, and no model is better.
 LEAST = 0.02
 FEWEST = 100  # fewest rows from which something can be learnt
-# A contact ends when all efforts have stayed for so long [s] below so large a share of their
-# thresholds: one that goes on is told once.
+# A contact ends when all efforts stay for so long [s] below such a share of their thresholds.
 RELEASE_TIME, RELEASE_SHARE = 0.2, 0.5
 
 
@@ -336,11 +334,10 @@ class ExternalWrench:
     """
     Estimates the wrench that acts on the robot at a frame.
 
-    τ_ext = Jᵀ w, weighted by what is unknown of each joint's effort and regularised by the size
-    that wrenches are expected to have, force [N] and torque [N·m]: the mean of w for Gaussian
-    τ_ext and w. What a posture or the number of joints leaves open stays near zero, with a σ near
-    the expected size. Without a name the frame is the last body. UnknownNameError: there is no
-    such.
+    τ_ext = Jᵀ w, weighted by what is unknown of each joint's effort and regularised by the
+    expected size of wrenches, force [N] and torque [N·m]: the mean of w for Gaussian τ_ext and w.
+    What a posture or the number of joints leaves open stays near zero, with a σ near the expected
+    size. Without a name the frame is the last body. UnknownNameError: there is no such.
     """
 
     def __init__(self, model: RobotDynamics, frame: str, force: float, torque: float):

@@ -110,19 +110,16 @@ class FilteredStates:
         return dt
 
 
-# Length of a block [s]: a fraction of the shortest moves, as a block in which a joint rests counts
-# for nothing, but longer than the memory of the filter that the signals passed, so that white
-# noise gives rows that hardly correlate.
+# Length of a block [s]: a fraction of the shortest moves, as a block with rest counts for nothing,
+# but longer than the filter's memory, so that rows of white noise hardly correlate.
 ROW_TIME = 0.05
-# Fewer instants in a block are no mean of it; more than this rate adds nothing to filtered
-# signals, and costs a regressor each [s].
+# Fewest instants of a block, and their least distance [s]: more add nothing but a regressor each.
 MIN_INSTANTS, MIN_STEP = 4, 0.0045
 # Rows that are remembered, half a minute of motion; how many the residual of the identification
 # counts as, and the variance before a trial in it.
 MEMORY, FIRST_ROWS, PRIOR_ROWS = 600.0, 60.0, 20.0
-# Rows of a joint that are summed at the most, two seconds: errors of a model last as long as the
-# phase of a motion. Stretches remembered, some minutes of motion, those that are taken for known
-# at first, and their correlation.
+# Most rows that are summed, two seconds: model errors last as long as the phase of a motion.
+# Stretches remembered (minutes of motion), those known at first, and their correlation.
 MAX_STRETCH, STRETCHES, PRIOR_STRETCHES, PRIOR_CORRELATION = 40, 100.0, 30.0, 2.0
 # Errors of rows, and sums of them, beyond so many σ count as these: a change must be told before
 # it passes for noise. Of the squares of normal sums so much is then left, relative to their own κ.

@@ -221,10 +221,6 @@ def _mean_metric(prior: Array, sigma: float) -> Array:
     return np.asarray(np.linalg.qr(np.concatenate(rows), mode='r'))
 
 
-def _smat(svec: Array) -> Array:
-    return np.tensordot(svec, UNITS, 1)
-
-
 def minimiser_and_root(rows: Array, target: npt.ArrayLike) -> tuple[Array, Array]:
     """Return the minimiser z, and a root of its covariance: χ² = min + ‖w‖² at z + root w."""
     norms = np.linalg.norm(rows, axis=0)
@@ -240,7 +236,7 @@ def project(free: Array, root: Array, prior: BodyPrior) -> Array:
     positive, bound = list(prior.positive), prior.margin * IDENTITY
     blocks = [slice(start, start + 10) for start in prior.links if start not in prior.free]
     if np.all(free[positive] >= 0) and all(
-        np.linalg.eigvalsh(_smat(free[block] - bound))[0] >= 0 for block in blocks
+        np.linalg.eigvalsh(np.tensordot(free[block] - bound, UNITS, 1))[0] >= 0 for block in blocks
     ):
         return np.zeros(root.shape[1])
     cones = [(root[[k]], free[[k]]) for k in positive]

@@ -61,8 +61,7 @@ class Standard(ReadOnlyArrays):
     residual: float = float('nan')
     base_residual: float = float('nan')  # that of the base parameters on the same rows
     spread: float = float('nan')  # σ_S of the links, relative standard deviation of their prior
-    # Where no consistent parameters predict as well as wanted: the joint or coupling whose link or
-    # drive is in the way.
+    # The joint or coupling whose link or drive keeps consistent parameters from predicting well.
     obstacle: Finding | None = None
 
 

@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from ..replay.didim import History
 
 Progress = Callable[[str], None]
-# Methods that need all rows at once, not triangular factors of them; that simulate or instrument
-# one motion.
+# Methods that need all rows at once, not factors of them; that simulate or instrument one motion.
 WHOLE = (*SIMULATED, 'iv', 'irls')
 OF_ONE_LOG = (*SIMULATED, 'both', 'iv')
 # Chance of saying that logs disagree which do not.

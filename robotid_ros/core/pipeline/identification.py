@@ -15,7 +15,6 @@ from ..diagnostics.data_quality import (
     DataQuality,
     disagreement_warnings,
     identifiability_warnings,
-    timing_warnings,
 )
 from ..diagnostics.data_warnings import data_warnings
 from ..diagnostics.plausibility import dissipation_warnings, exact_fit_warnings, FittedModel
@@ -201,7 +200,6 @@ def identify(
         *exact_fit_warnings(described, samples, fit),
         *(each for each in giving if not turned.issuperset(each.joints)),
         *identifiability_warnings(described, samples, fit),
-        *timing_warnings(plain.system.timing, fit),
         *estimation.remarks,
         *copied,
     ]

@@ -124,8 +124,7 @@ def short_names(logs: Sequence[Log]) -> list[str]:
 
 
 T = TypeVar('T')
-# Rows after decimation that stay in memory for residuals and figures: 60 MB for six joints and 61
-# columns.
+# Decimated rows in memory for residuals and figures: 60 MB for six joints and 61 columns.
 MAX_ROWS = 20_000
 
 
@@ -154,8 +153,7 @@ class BlockSampler(Generic[T]):
 # Rows of a chunk that a recording in memory is cut into: a minute at 1 kHz. Memory grows with it,
 # and so does the share of rows that overlap where it is small.
 CHUNK_SAMPLES = 60_000
-# Of what comes in chunks, however short the first is [s]: zeros that wander are told by waves so
-# long, slower than motions are.
+# Of chunks, however short the first is [s]: zeros that wander show in waves slower than motions.
 LEAST_DURATION = 30.0
 MAX_NOTES = 20  # of all chunks together, for the user
 

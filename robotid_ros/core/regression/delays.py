@@ -14,7 +14,7 @@ from ..model.robot import BaseParameters, ElasticRobot, Robot
 from ..signals.preparation import prepare, sampling_times_of, with_sampling_times
 from ..signals.recording import Recording, Samples, SignalSettings
 from .estimators import fit, weighted_values
-from .observation_system import decimate, observe, Observed, Rows, TimingError
+from .observation_system import decimate, observe, Observed, Rows
 
 # Decimated rows left out on either side of a velocity reversal, where stiction looks like a delay;
 # the first margin that keeps at least this share of the valid rows is taken.
@@ -203,8 +203,7 @@ def prepare_without_delay(
             other = prepare_without_delay(apart, robot, base, signals).system
             extremes = [weighted_values(each.select(plain)) for each in (other, system)]
             change[plain] = share * (extremes[0] - extremes[1])
-            timing = TimingError(change, times.jitter, times.jitter * times.error_share**0.5)
-            system = dataclasses.replace(system, timing=timing)
+            system = dataclasses.replace(system, timing=change)
     return Observed(system, samples, (system,), delays, tuple(notes))
 
 

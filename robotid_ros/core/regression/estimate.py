@@ -36,14 +36,12 @@ class Estimate(ReadOnlyArrays):
     total_residual: float  # relative residual of all joints together
     sigma_torque: Array  # (n,) standard deviation of the joints' residuals [N·m or N]
     rows: Indices  # (n,) rows used per joint, after decimation
-    # Singular values of the weighted rows, columns scaled to length one; of a mixed model those of
-    # its plain fit.
+    # Singular values of the weighted rows, columns of length one; of a mixed model, its plain fit.
     singular: Array
     method: str  # 'ols', 'wls', ...
     # (b, b) part of the covariance that counts what the model leaves out, or None.
     model_error: Array | None = None
-    # (b, b) covariance if the model left nothing out and blocks of residuals were many, or None:
-    # `covariance`.
+    # (b, b) covariance without model errors, if blocks were many, or None: `covariance`.
     of_noise: Array | None = None
     # Places of the parameters that a prior knows better than the data; none without.
     from_prior: tuple[int, ...] = ()

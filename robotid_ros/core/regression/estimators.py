@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...exceptions import RankDeficientError, RecordingError, UnknownNameError
-from ..arrays import Array, SINGULAR
+from ..arrays import Array, interpolated, SINGULAR
 from ..model.robot import BaseParameters, Robot
 from ..signals.recording import Samples
 from .covariance import cluster_products, inflation, jackknife, largest, propagated, widened
@@ -33,10 +33,7 @@ def add_instruments(
     Of its times (K,) [s], outside of which rows are not used, and q, dq, ddq (K, n); W gets the
     filter and decimation of the samples.
     """
-    q, dq, ddq = (
-        np.column_stack([np.interp(samples.time, time, column) for column in values.T])
-        for values in motion
-    )
+    q, dq, ddq = (interpolated(samples.time, time, values) for values in motion)
     moved = dataclasses.replace(samples, q=q, dq=dq, ddq=ddq, band_limit=np.inf)
     other = observe(moved, robot, base)
     inside = (system.time >= time[0]) & (system.time <= time[-1])
@@ -152,12 +149,6 @@ def _irls(blocks: Blocks, system: System, value: Array | None) -> Sequence[float
     return weights
 
 
-def _mixed(blocks: Blocks, system: System, value: Array | None) -> Array:
-    """Weight joints as the penalties were chosen for."""
-    assert system.penalty is not None
-    return system.penalty.weights
-
-
 # What the rows of each joint are multiplied by: a number, or one for each row.
 WHITEN: dict[str, Callable[[Blocks, System, Array | None], Sequence[float | Array] | Array]] = {
     'ols': lambda blocks, *_: [1.0] * len(blocks),
@@ -245,7 +236,7 @@ def _weighted_solution(
     system: System, method: str, iterations: int
 ) -> tuple[list[_Weighted], Solution]:
     """Return the weighted rows of all joints, and their solution."""
-    blocks, weigh = system.blocks, _mixed if method == MIXED else WHITEN[method]
+    blocks, penalty = system.blocks, system.penalty if method == MIXED else None
     projected = [w for w, _ in blocks]
     if method == 'iv' and isinstance(system, Rows):
         if system.Z is None:
@@ -256,7 +247,9 @@ def _weighted_solution(
         projected = [Z[valid] for Z, valid in zip(system.Z, system.valid, strict=True)]
     joints, value = list[_Weighted](), None
     for _ in range(max(iterations, ITERATIONS.get(method, 1))):
-        previous, scales = joints, weigh(blocks, system, value)
+        # Penalties were chosen for these weights of joints.
+        scales = penalty.weights if penalty else WHITEN[method](blocks, system, value)
+        previous = joints
         parts = zip(blocks, projected, scales, strict=True)
         joints = [_Weighted(w, y, z, k * np.ones(len(y))) for (w, y), z, k in parts]
         solution = _solve(system, joints, method)
@@ -311,6 +304,6 @@ def _covariances(
     correlation = inflation(classical, largest(by_block[:1], least))
     model_error = model_error_covariance(system, value, np.hstack(gain), correlation)
     if system.timing is not None:
-        model_error = model_error + system.timing.covariance(len(value))
+        model_error = model_error + np.outer(system.timing, system.timing)
     wider = [widened(c, len(scores)) for c, (_, scores) in zip(by_block, products, strict=True)]
     return largest(wider, least) + model_error, classical, model_error, largest(by_block, least)

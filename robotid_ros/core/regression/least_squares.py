@@ -95,7 +95,7 @@ def _factored(W: Array, Y: Array) -> tuple[Array, Array, Array]:
 
 # Pull to the plain fit of the same rows, relative to the columns' size: without it a short log was
 # 1.48 times worse than plain friction.
-HOLD = 3e-4
+HOLD = 3e-3
 # Of the plain fit, relative to the same: what the rows do not tell stays near zero. With 1e-9 a
 # motion of one way (gen3, /swap of benchmarks/foreign.py) is predicted 4.4 times worse than plain.
 RIDGE = 1e-7

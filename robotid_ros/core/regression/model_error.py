@@ -21,9 +21,8 @@ from .observation_system import read_only, Rows, System
 FADING = (0.1, 0.5)
 # Half waves over the recording of a zero that wanders.
 WAVES = 3
-# A group counts from this p-value on. Calibrated with benchmarks/coverage.py: of white noise alone
-# one group in a hundred counts, and σ stay within some per cent of what they are without; 0.05
-# would hardly find more.
+# A group counts from this p-value on: of white noise one in a hundred does, and σ stay within some
+# per cent (benchmarks/coverage.py); 0.05 would hardly find more.
 SIGNIFICANT = 0.01
 # What makes a joint's load: links, and a rotor whose bearings carry its torque.
 RIGID = (*INERTIAL, 'Ia')

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from ...exceptions import RecordingError
-from ..arrays import Array, freeze_fields, Indices, Mask, ReadOnlyArrays, whitening
+from ..arrays import Array, Indices, Mask, ReadOnlyArrays, whitening
 from ..findings import Finding
 from ..model.dynamics import path_columns, regressor
 from ..model.friction import LINEAR, SHRUNK
@@ -37,21 +37,6 @@ class GaussianPrior(ReadOnlyArrays):
         return self.whitening, self.whitening @ self.mean
 
 
-@dataclasses.dataclass(frozen=True)
-class TimingError(ReadOnlyArrays):
-    """What errors of the samples' times do to an estimate."""
-
-    change: Array  # (b,) standard deviation, with the signs in which parameters change together
-    jitter: float  # standard deviation of the stamps about even times [s]
-    left: float  # of the errors of the times that are used [s]
-
-    def covariance(self, size: int) -> Array:
-        """Return the covariance of an estimate whose first parameters these are, (size, size)."""
-        change = np.zeros(size)
-        change[: len(self.change)] = self.change
-        return np.outer(change, change)
-
-
 S = TypeVar('S', bound='System')
 S_co = TypeVar('S_co', bound='System', covariant=True)
 # Butterworth filter before decimation, forth and back; cut-off over the Nyquist frequency that is
@@ -67,7 +52,7 @@ ROW_FIELDS = ('time', 'measured', 'q', 'dq'), ('W', 'Y', 'valid', 'Z', 'moving',
 
 
 @dataclasses.dataclass(frozen=True)
-class System:
+class System(ReadOnlyArrays):
     """Equations of all joints, joint-major (DIDIM eq. 11-14): `Rows`, or `Factors` of many."""
 
     names: tuple[str, ...]  # of the b columns
@@ -82,14 +67,11 @@ class System:
     # Share of the rows' Nyquist frequency that white noise has left after decimation.
     band: float = 1.0
     prior: GaussianPrior | None = None  # what is known of the parameters besides, or None
-    # How far errors of the samples' times move the estimate, or None: not at all.
-    timing: TimingError | None = None
+    # (b,) how far errors of the samples' times move the parameters together, or None: not at all.
+    timing: Array | None = None
     penalty: Penalty | None = None  # of a mixed model, or None
     # (n,) relative standard deviation of the scale of each joint's Y, or None.
     gain_spread: Array | None = None
-
-    def __post_init__(self) -> None:
-        freeze_fields(self, 'W', 'Y')
 
     @property
     def equations(self) -> Indices:
@@ -107,18 +89,12 @@ class System:
 
     def without(self: S, gone: Mask, value: Array) -> S:
         """Return the system of the other parameters, less what these (b,) explain with a value."""
-        timing, changed = self.timing, dict[str, Any](D=None)
-        if timing is not None:
-            change = timing.change[~gone[: len(timing.change)]]
-            timing = dataclasses.replace(timing, change=change)
+        changed = dict[str, Any](D=None)
         changed['Y'] = read_only(self.Y - self.W[:, :, gone] @ value[gone])
         if isinstance(self, Factors):
             changed['batches'] = self.batches.copy()
             changed['batches'][..., -1] -= self.batches[..., :-1][..., gone] @ value[gone]
-        kept = np.flatnonzero(~gone).tolist()
-        return dataclasses.replace(
-            dataclasses.replace(self, **changed).select(kept), timing=timing
-        )
+        return dataclasses.replace(self, **changed).select(np.flatnonzero(~gone).tolist())
 
     def rows(self, joint: int) -> tuple[Array, Array]:
         """Return the usable rows of a joint, W_j (N_j, b) and Y_j (N_j,)."""
@@ -169,9 +145,6 @@ class Rows(System):
     moving: Mask | None = None
     q: Array | None = None  # (N, n) positions, or None
     dq: Array | None = None  # (N, n) velocities, or None
-
-    def __post_init__(self) -> None:
-        freeze_fields(self, 'time', 'W', 'Y')
 
     @classmethod
     def concatenate(cls, systems: Sequence['Rows'], step: int = 1) -> 'Rows':
@@ -354,8 +327,7 @@ def _weights(keep: int, step: int) -> tuple[Array, int]:
     """
     Return weights (L, G) that take one sample in `step` to G rows, and where the first row is.
 
-    They are the response of the decimation's filter. Rows of successive groups lie alike between
-    the samples.
+    They are the decimation filter's response. Rows of successive groups lie alike between samples.
     """
     reach, alike = DECAY_ROWS * keep, step // int(np.gcd(step, keep))
     group, memory = alike * -(-2 * DECAY_ROWS // alike), -(-reach // step)

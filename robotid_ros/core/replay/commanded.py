@@ -42,9 +42,8 @@ FEWEST_SAMPLES, FEWEST_WINDOWS, GAP = 12, 4, 2.5
 SMOOTHING, FEWEST_SMOOTHED = 0.12, 7
 # Delays that are tried by least squares, and those around the best that are simulated [s].
 DELAYS, AROUND = np.arange(0.0, 0.2001, 0.005), (-8, -4, -2, 0, 2, 4)
-# Commands that are the positions themselves, of this or one of so many next samples, relative to
-# the travel of a joint; a factor between both that no servo leaves: an XL330 that bears half a
-# kilogram at 0.1 m left 1.5.
+# Commands that are the positions, of this or one of so many next samples, over a joint's travel; a
+# factor between both that no servo leaves: an XL330 bearing 0.5 kg at 0.1 m left 1.5.
 COPY_TOLERANCE, COPY_SHIFTS, UNIT_FACTOR, UNIT_CORRELATION = 1e-9, 3, 3.0, 0.8
 # Slower than this share of its fastest speed a joint's friction has no clear sign.
 SLOW_SHARE = 0.02
@@ -240,8 +239,7 @@ SERVO_TERMS = {
 # A parameter counts as determined where its σ is below this share of it, or its torque's σ below
 # this share of what the servo usually asks for.
 MAX_RELATIVE_SIGMA, MAX_TORQUE_SIGMA = 0.5, 0.1
-# Residual over the tracking error, and correlation of neighbouring residuals, from which the model
-# leaves something out.
+# Residual over the tracking error, and correlation of neighbours, where the model lacks something.
 UNEXPLAINED, CORRELATED = 0.1, 0.5
 # Beyond a limit [rad or m]: the simulated servo stops there, the recorded one went on.
 LIMIT_MARGIN = 0.1

@@ -78,8 +78,7 @@ MIN_BANDWIDTH_RATIO = 5.0
 # these every parameter is biased.
 DOUBTFUL_RATIO, WRONG_RATIO = 0.5, 1.5
 Progress = Callable[[Iteration], None]
-# Changes of a parameter below this many standard deviations are noise: waiting for smaller ones
-# costs iterations and gains no accuracy.
+# Changes below so many σ are noise: to wait for smaller ones costs iterations and gains nothing.
 MAX_SIGMA_CHANGE = 1.0
 # Change of the relative residual that rounding leaves where data are without noise.
 NOISE_FREE_RESIDUAL = 1e-9

@@ -58,8 +58,7 @@ LINK_SIGMA = 0.5
 SLENDERNESS = 0.2
 # Least own inertia of a joint as a share of J_ap: ω_n at most doubles.
 MIN_INERTIA_SHARE = 0.25
-# Least standard deviation of a torque, relative, for a fit with constraints: the solver takes what
-# is nearly an equation for infeasible.
+# Least relative σ of a torque for a fit with constraints, which takes equations for infeasible.
 EXACT = 0.01
 
 
@@ -334,9 +333,8 @@ class ReplayProblem:
         """
         Prior of the base parameters, (b,) and (b, b).
 
-        A fit with it is Tikhonov's regularisation with the weights that noise and prior give
-        (Gelman et al. 2013, section 14.8): what the motion does not excite stays there, whatever
-        the start.
+        With it a fit is Tikhonov's regularisation, weighted by noise and prior (Gelman et al.
+        2013, 14.8): what the motion does not excite stays there, whatever the start.
 
         Links are those of the description to LINK_SIGMA, in the coordinates of their
         pseudo-inertia. A joint's own inertia is as uncertain as the one that its loop was tuned

@@ -87,8 +87,7 @@ class ServoArm:
     """
 
     robot: Robot  # rigid, its prior are the bodies
-    # (m,) parameters: (symbol, number of the joint in the model's order), −1 of the delay and of
-    # the scale of the bodies.
+    # (m,) (symbol, number of the joint in the order of the model), −1 of the delay and of bodies.
     names: tuple[tuple[str, int], ...]
     stribeck_velocity: Array  # (n,) [rad/s or m/s]
     # Of each log, what its robot carries: (number of the joint, inertia) or None.

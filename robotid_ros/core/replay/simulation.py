@@ -31,8 +31,7 @@ TOLERANCE = 1e-12
 # as good as four wherever dry friction acts: on a UR10 at 1 kHz, whose torques err by 1e-5 since
 # slips reverse within a step, they differ by 1e-6 at most.
 MAX_MIDPOINT_STEP, MAX_MIDPOINT_FRICTION_STEP = 1e-3, 0.02
-# Updates between two checks for divergence: seldom enough to cost nothing, often enough to end a
-# simulation that diverges early.
+# Updates between two checks for divergence, which cost nothing and end a simulation early.
 CHECK_INTERVAL = 100
 # Poses of the reference at which M(q) is computed; between them it varies little.
 MAX_POSES = 200

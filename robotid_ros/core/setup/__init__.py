@@ -1,1 +1,0 @@
-"""From a description alone to all that a session needs: which arm, which limits, which start."""

@@ -192,8 +192,7 @@ SLOW, SLOW_PRISMATIC = 1.0, 0.1
 EFFORT_RESERVE = 2.0
 # Where masses are assumed, they may be half of what they are: the reserve is as many times larger.
 UNKNOWN_MASSES = 2.0
-# No such limit is below this share of the largest one: the last link of a wrist weighs nearly
-# nothing, its gear and its rotor need more.
+# Least of these over the largest: the last link of a wrist is light, its gear needs more.
 LEAST_EFFORT = 0.05
 STATES = 200  # random states whose efforts are the load of the drives
 # Natural frequencies of the loops over the update rate [rad/s/Hz], wanted and of stiff joints:

@@ -24,6 +24,10 @@ MIN_CLIPPED_SHARE, MIN_CLIPPED_RATIO = 0.005, 3.0
 MIN_LEVELS = 10  # fewer levels say nothing about which is an extreme
 LIMIT_TOLERANCE = 1e-4  # of a known limit, an effort is at it: the rounding of drives and URDFs
 MAX_COARSE_LEVELS = 40  # of an effort, whose rounding is no noise that averages out
+# Efforts that repeat in more than this share of the samples are of a slower bus. What holds them
+# for less time on average [s], as controllers do, is a delay.
+MOST_HELD, LEAST_HOLD = 0.6, 0.02
+FROZEN = 10  # samples in which a bus of efforts hangs
 DEAD_STEPS = 1.5  # an effort whose first level is so many steps above zero has a dead zone
 STEP_TOLERANCE = 0.1  # of levels and changes off the multiples of a step: rounded text
 LEVEL_SAMPLES = 10_000  # samples that show the levels of an effort
@@ -37,9 +41,9 @@ SPANS = (1, 5, 25, 125)  # of differences compared with integrals [samples]: mor
 MANY, PARTS = 30_000, 30  # rows of a long log that are compared, from so many parts of it
 MIN_ROWS = 50  # fewer look like anything
 MIN_TRAVEL = 1e-3  # a joint that travels less is at rest [rad or m]
-# A step of a signal that is so many times this quantile of all is a jump: what has one at the same
-# time looks alike.
+# Steps that are so many times this quantile of all are jumps: signals that share one look alike.
 JUMP, USUAL = 20.0, 0.99
+FAR = 7.0  # of that quantile, a lone step of a position is none of a motion: 2.5 on public logs
 STILL = 1e-6  # share of a signal below which its changes are rounding
 ORDERS = ('the positions', 'the derivatives of the positions', 'the accelerations')
 
@@ -92,6 +96,7 @@ def find_usable_samples(recording: Recording, max_gap: float) -> tuple[Mask, lis
     rows = rows[~spike]
     notes += _one_for_two(recording.joints, recording.position[rows])
     stale = find_repeated(time[rows], recording.position[rows], recording.effort[rows], max_gap)
+    stale |= find_frozen_efforts(recording.position[rows], recording.effort[rows])
     if stale.any():
         notes.append(finding('samples_repeated', count=int(stale.sum())))
         kept[rows[stale]] = False
@@ -119,14 +124,15 @@ def _jumps(recording: Recording, kept: Mask, max_gap: float) -> list[Finding]:
     time = recording.time[kept]
     pause = np.diff(time)
     step = np.abs(np.diff(position, axis=0))
+    step /= np.maximum(pause / max(np.median(pause), 1e-300), 1.0)[:, None]  # of rows that lack
     step[pause > max_gap] = 0.0
-    if len(step) < MIN_ROWS or all(_is_usual(x.max(), x, JUMP, 1.0 - USUAL) for x in step.T):
+    if len(step) < MIN_ROWS or all(_is_usual(x.max(), x, FAR, 1.0 - USUAL) for x in step.T):
         return []
     # Of a joint that starts to move, the steps beside a large one are large, too.
     beside = np.pad(step, ((1, 1), (0, 0)))
     alone = step > JUMP_FACTOR * np.maximum(beside[:-2], beside[2:])
     usual = np.array([np.quantile(x[x > 0.0], USUAL) if x.any() else np.inf for x in step.T])
-    far = alone & (step > JUMP * usual)
+    far = alone & (step > FAR * usual)
     if not far.any():
         return []
     rows, joints = far.any(axis=1), far.any(axis=0)
@@ -219,6 +225,22 @@ def find_repeated(time: Array, position: Array, effort: Array, max_gap: float) -
     return stale
 
 
+def find_frozen_efforts(position: Array, effort: Array) -> Mask:
+    """
+    Find samples (N,) in which the efforts of several joints stay the same though one moves.
+
+    That of one joint may, where it is coarse. All of a slower bus do most of the time.
+    """
+    frozen = np.zeros(len(effort), dtype=bool)
+    same = np.append(False, np.all(effort[1:] == effort[:-1], axis=1))
+    edges = np.flatnonzero(np.diff(same, prepend=False, append=False)).reshape(-1, 2)
+    if effort.shape[1] > 1 and same.mean() < MOST_HELD:
+        for start, stop in edges[np.diff(edges)[:, 0] >= FROZEN].tolist():
+            travel = np.ptp(position[start - 1 : stop], axis=0)
+            frozen[start:stop] = travel.max() > MIN_TRAVEL
+    return frozen
+
+
 def _held(moved: Array) -> Mask:
     """
     Find rows of steps (N, n) within which positions of a slower bus wait for the next ones.
@@ -286,6 +308,13 @@ def unwrap_angles(position: Array, joints: Sequence[str]) -> tuple[Array, list[F
     position = position.copy()
     position[1:] -= 2.0 * np.pi * np.cumsum(turns, axis=0)
     return position, [finding('angles_unwrapped', list(compress(joints, jumps)))]
+
+
+def find_held_efforts(time: Array, effort: Array) -> Mask:
+    """Find rows (N,) at times (N,) [s] in which a slower bus holds all efforts (N, n)."""
+    held = np.append(False, _held(np.abs(np.diff(effort, axis=0))))
+    slow = (time[-1] - time[0]) > LEAST_HOLD * (~held).sum()
+    return held if slow and held.mean() > MOST_HELD else held & False
 
 
 def clipped_samples(effort: Array, limit: Array | None = None) -> Mask:
@@ -454,8 +483,7 @@ def unlikeness(signals: Array, others: Array, orders: int = 1, delay: float = 0.
     return least
 
 
-# A velocity that is a multiple of the position's derivative: correlation, share of the slopes that
-# count.
+# A velocity that is a multiple of the position's derivative: correlation, share of slopes.
 MIN_CORRELATION, WITHOUT_JUMPS = 0.9, 0.99
 # Samples over which both are compared where neighbours are too noisy, or polled and repeated.
 SPAN_OF_SPEEDS = 5

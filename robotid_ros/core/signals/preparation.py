@@ -8,12 +8,13 @@ from typing import Any, TYPE_CHECKING
 import numpy as np
 
 from ...exceptions import RecordingError, StandstillError
-from ..arrays import all_within, Array, Mask
+from ..arrays import all_within, Array, Indices, Mask
 from ..findings import Finding, finding
 from .filters import lowpass, motion_bandwidth
 from .invalid_samples import (
     clipped_samples,
     dead_zones,
+    find_held_efforts,
     find_usable_samples,
     position_steps,
     quantization_steps,
@@ -183,7 +184,10 @@ def resample_uniformly(
     if grid.size != time.size or np.abs(grid - short).max() >= GRID_TOLERANCE * step:
         # Smooth for the position, which is differentiated; without overshoot for the effort.
         position = akima(short, position, np.clip(grid, short[0], short[-1]))
-        effort = np.column_stack([np.interp(grid, short, column) for column in effort.T])
+        if find_held_efforts(time, effort).any():
+            effort = effort[np.searchsorted(short, grid + GRID_TOLERANCE * step, 'right') - 1]
+        else:
+            effort = np.column_stack([np.interp(grid, short, column) for column in effort.T])
     covered = np.ones(grid.size, dtype=bool)
     for gap in np.flatnonzero(np.diff(time) > longest):
         first = np.searchsorted(grid, short[gap], 'right')
@@ -231,6 +235,7 @@ class UniformRecording:
     unusable: Mask  # (N, n) efforts are clipped, or read 0 in a dead zone
     noise: Array | None  # (n,) of the torques, from the differences between periods
     notes: tuple[Finding, ...]  # what was repaired
+    fresh: Indices  # (N,) the row in which each effort was measured, which a slower bus holds
 
 
 def resample(recording: Recording, robot: Robot, settings: SignalSettings) -> UniformRecording:
@@ -240,9 +245,10 @@ def resample(recording: Recording, robot: Robot, settings: SignalSettings) -> Un
     known = settings.max_gap, settings.stamps, settings.rate
     if known not in recording.resampled:
         found = resample_uniformly(recording, settings)
-        coarse = quantization_steps(found[0].effort), dead_zones(recording.effort)
-        recording.resampled[known] = *found, *coarse
-    grid, rate, measured, notes, steps, least = recording.resampled[known]
+        even = found[0].time, found[0].effort
+        coarse = quantization_steps(even[1]), dead_zones(recording.effort)
+        recording.resampled[known] = *found, *coarse, find_held_efforts(*even)
+    grid, rate, measured, notes, steps, least, held = recording.resampled[known]
     notes = list(notes)
     _check_efforts(grid, robot)
     if (check := (refuse_derived_efforts, *known)) not in recording.passed:
@@ -265,15 +271,18 @@ def resample(recording: Recording, robot: Robot, settings: SignalSettings) -> Un
         for name, found, values in told
         for j in np.flatnonzero(found)
     ]
+    if held.any():
+        notes.append(finding('efforts_slower', rate=rate * (1.0 - held.mean())))
     cut |= dead
     period, noise = find_period(recording), None
     if period is not None:
         noise = noise_between_periods(robot.efforts_to_torques(grid.effort), rate, period)
     if settings.averaging and period is not None and measured.all() and not cut.any():
         grid, rate, measured = average_periods(grid, rate, period)
-        cut = np.zeros(grid.position.shape, dtype=bool)
+        cut, held = (np.zeros(x.shape, dtype=bool) for x in (grid.position, grid.time))
         notes.append(finding('periods_averaged', period=period))
-    return UniformRecording(grid, rate, measured, cut, noise, tuple(notes))
+    fresh = np.maximum.accumulate(np.where(held, 0, np.arange(len(held))))
+    return UniformRecording(grid, rate, measured, cut, noise, tuple(notes), fresh)
 
 
 def _check_efforts(recording: Recording, robot: Robot) -> None:
@@ -290,7 +299,7 @@ def _check_efforts(recording: Recording, robot: Robot) -> None:
             f'{where} has no effort that changes: give the joint_state_broadcaster the effort '
             'interfaces, or name other columns of a table with --columns'
         )
-    for j in np.flatnonzero(dead & ~still & ~robot.unactuated):
+    for j in np.setdiff1d(np.flatnonzero(dead & ~still), robot.elastic_joints):
         raise RecordingError(
             f'the effort of {robot.joints[j]} never changes while it moves, its channel is '
             'dead: repair it and record again, or record with this joint at rest and name it '
@@ -316,8 +325,7 @@ ROUNDING = 1e-6  # relative: a rate that stamps give is never exact
 # Automatic cut-off over the motion's bandwidth: lower distorts accelerations, higher lets noise of
 # the encoders pass; and the least one [Hz], for recordings of a slow motion.
 CUTOFF_FACTOR, MIN_CUTOFF = 10.0, 5.0
-# A position is coarse where one of its steps within a period of the cut-off is so large a share of
-# its mean speed.
+# A position is coarse where a step in a period of the cut-off is such a share of its mean speed.
 COARSE = 0.1
 SMOOTH = 1e6  # what the positions' filter takes off at the band limit of samples
 MAX_CUTOFF_SHARE = 0.4  # of a rate: filters need room below Nyquist's half
@@ -350,9 +358,8 @@ def valid_rows(
     moving[:edge] = moving[len(moving) - edge :] = False
     if settings.rows == 'moving':
         return moving
-    # Of friction that jumps when a joint turns round, those that no standstill lies in: the
-    # samples that weigh most in a kept row, the middle two thirds of those that it stands for,
-    # are to have the same sign.
+    # Of friction that jumps where a joint turns round, rows without standstill: the samples that
+    # weigh most in a kept row, the middle two thirds of its own, have to have the same sign.
     steps = np.array([any(term.has_step for term in terms) for terms in robot.friction])
     clear = np.where(steps, every & all_within(turning, decimation // CLEAR), every)
     if settings.rows == 'smooth':
@@ -432,6 +439,9 @@ def prepare(
             f'no joint of {where} moves faster than '
             f'{settings.standstill:g} rad/s: record a motion, or lower signals.standstill'
         )
+    # Of efforts that are held, the motion is that of when they were measured.
+    q, dq, ddq = (x[grid.fresh] for x in (q, dq, ddq))
+    valid = valid[grid.fresh]
     return Samples(
         robot.joints,
         grid.recording.time,

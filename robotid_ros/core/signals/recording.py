@@ -11,7 +11,7 @@ import numpy as np
 
 from ...exceptions import RecordingError, UnknownNameError
 from ...settings import setting
-from ..arrays import Array, freeze_fields, Mask, ReadOnlyArrays
+from ..arrays import Array, Mask, ReadOnlyArrays
 from ..findings import Finding
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class RunContext:
 
 
 @dataclasses.dataclass(frozen=True)
-class Recording(RunContext):
+class Recording(RunContext, ReadOnlyArrays):
     """
     Measured joint states as published, with all that is known about the run.
 
@@ -134,7 +134,7 @@ class Recording(RunContext):
     reference: Reference | None = None
 
     def __post_init__(self) -> None:
-        freeze_fields(self, 'time', *MEASURED)
+        super().__post_init__()
         shape = (self.time.size, len(self.joints))
         for name in MEASURED:
             value = getattr(self, name)
@@ -291,7 +291,7 @@ class SignalSettings:
 
 
 @dataclasses.dataclass(frozen=True)
-class Samples:
+class Samples(ReadOnlyArrays):
     """Uniform samples but for gaps, joint side, SI, at full rate; W and Y decimate together."""
 
     joints: tuple[str, ...]
@@ -324,7 +324,7 @@ class Samples:
         return dataclasses.replace(self, **motion, tau=tau, rate=rate, decimation=1, measured=None)
 
     def __post_init__(self) -> None:
-        freeze_fields(self, 'time', 'q', 'dq', 'ddq', 'tau', 'noise', 'hidden')
+        super().__post_init__()
         if self.valid.flags.writeable:
             object.__setattr__(self, 'valid', self.valid.copy())
             self.valid.flags.writeable = False

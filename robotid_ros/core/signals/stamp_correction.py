@@ -314,8 +314,7 @@ SAME_RATE = 0.05  # rates so near to one another are the same: a parameter has n
 # Ratio from which a rate is more than rounded, as ros2_control rounds to three quarters at least,
 # and from which the rates of two publishers are more than their losses apart.
 CLEARLY_FEWER = 1.5
-# Share of all distances that show a nominal period: without loss, hardly any update of a slower
-# controller is that early.
+# Share of distances that show a nominal period: few updates of a slower controller are so early.
 SHARE_OF_SINGLE_PERIODS = 0.1
 MAX_SHARE_REPEATED = 0.1  # of stamps that repeat, from which on states show no rate
 

@@ -1,1 +1,0 @@
-"""What identified parameters are worth on the robot: in motion and at rest."""

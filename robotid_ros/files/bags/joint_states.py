@@ -13,7 +13,7 @@ from ...core.findings import finding
 from ...core.signals.recording import Recording, Reference
 from ...core.signals.stamp_correction import observed_update_rate, stamps_by_motion
 from ...exceptions import RecordingError, RobotIdError, shortened, UnknownNameError
-from ..formats.joint_table import concatenate, FIELDS, interpolate, JointTable
+from ..formats.joint_table import concatenate, FIELDS, JointTable
 from .messages import (
     by_place,
     CONTROLLER_STATE,
@@ -46,8 +46,9 @@ MAX_COMMAND_AGE = 4.5
 INTERFACES = ('effort', 'torque', 'current')
 EFFORT_FIELDS = ('effort', 'efforts', 'torque', 'torques', 'tau', 'current', 'currents', 'data')
 NAMES = ('name', 'names', 'joint_names', 'joint_name')
-# At the ends half a sample is not worth a hole.
-HALF = 0.5
+# Usual intervals between two values beyond which nothing is interpolated: at the ends half a
+# sample is not worth a hole.
+MAX_SPACING, BEYOND = 4.5, 0.5
 _SLICE = re.compile(r'(?P<field>[^\[]*)\[(?P<start>\d*):(?P<stop>\d*)\]$')
 
 
@@ -174,7 +175,21 @@ def read_effort(bag: Bag, name: str, states: JointTable) -> np.ndarray:
         return np.full(states.effort.shape, np.nan)
     at, reception, values = by_place(parts)
     at, wanted = (at, states.stamp) if at.any() else (reception, states.received)
-    return interpolate(wanted, at, values, HALF)[0]
+    return _interpolated(wanted, at, values)
+
+
+def _interpolated(wanted: np.ndarray, time: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Interpolate values (M, n) at times (M,) at others (N,), not in gaps."""
+    time, first = np.unique(time, return_index=True)
+    found = np.full((len(wanted), values.shape[1]), np.nan)
+    if len(time) > 1:
+        after = np.clip(np.searchsorted(time, wanted), 1, len(time) - 1)
+        usual = float(np.median(np.diff(time)))
+        near = time[after] - time[after - 1] <= MAX_SPACING * usual
+        near &= (wanted >= time[0] - BEYOND * usual) & (wanted <= time[-1] + BEYOND * usual)
+        for k, column in enumerate(values[first].T):
+            found[near, k] = np.interp(wanted[near] - time[0], time - time[0], column)
+    return found
 
 
 def _interfaces(
@@ -297,7 +312,7 @@ def read_joint_states(
     if joint_sets:
         yield _with_effort(bag, [*map(_joined, joint_sets.values())])
     elif not found and window == UNBOUNDED:
-        reason = next(iter(bag.left_out(topic)), 'there are none')
+        reason = next(iter(bag.left_out[topic]), 'there are none')
         raise RecordingError(
             f"'{bag.path}' has no joint states that can be read ({reason}): correct the publisher "
             'and record again'

@@ -1,5 +1,6 @@
 """Recordings of any kind: opened, with their topics and messages, without what is damaged."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 import contextlib
 from dataclasses import replace
@@ -59,7 +60,7 @@ class Bag:
         self.table, self.add_note = table, notes.append
         self._notes = notes
         self.connections = [c for reader in readers for c in _connections(reader)]
-        self._left_out: dict[str, dict[str, int]] = {}  # messages of each topic, by reason
+        self.left_out = defaultdict[str, dict[str, int]](dict)  # messages of a topic, by reason
 
     @cached_property
     def _fields(self) -> Fields:
@@ -76,19 +77,15 @@ class Bag:
         found = [*self._notes, *(note for reader in self._readers for note in reader.notes)]
         found += [
             finding('messages_left_out', count=count, topic=topic, reason=reason)
-            for topic, counts in self._left_out.items()
+            for topic, counts in self.left_out.items()
             for reason, count in counts.items()
         ]
         return tuple(dict.fromkeys(found))
 
     def add_left_out(self, topic: str, counts: Mapping[str, int]) -> None:
         """Note messages of a topic that were left out, by reason; it may be read again."""
-        known = self.left_out(topic)
+        known = self.left_out[topic]
         known |= {reason: max(count, known.get(reason, 0)) for reason, count in counts.items()}
-
-    def left_out(self, topic: str) -> dict[str, int]:
-        """Messages of a topic that were left out, by reason."""
-        return self._left_out.setdefault(topic, {})
 
     def topics(self, message_type: str | None = None) -> dict[str, int]:
         """Topics, of one type or all, and how many messages each has."""

@@ -20,7 +20,7 @@ class Format(NamedTuple):
 EXPORT_FORMATS = {
     'mjcf': Format('.xml', 'simulators'),
     'sdf': Format('.sdf', 'simulators'),
-    'urdf': Format('.urdf', 'identified_urdf'),
+    'urdf': Format('.urdf', 'identified_model'),
     'isaaclab': Format('_isaaclab', 'simulators'),
     'ranges': Format('_ranges', 'ranges'),
     'ros2_controller': Format('_dynamics', 'ros2_controller'),

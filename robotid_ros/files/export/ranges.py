@@ -21,8 +21,7 @@ from ...exceptions import ConfigurationError
 from ...plant.urdf_reading import principal_inertia
 from ..results import base_covariance
 from ..yaml import dump_yaml
-from .identified_model import IdentifiedModel
-from .identified_urdf import identified_urdf
+from .identified_model import identified_urdf, IdentifiedModel
 from .servos import possible_servos
 from .simulators import quaternion, read_parts
 

@@ -20,8 +20,13 @@ from ..provenance import hash_of_recording, versions
 from ..results import DESCRIPTION, MODEL, PARAMETERS, Results, results_folder, SERVO_FORMAT
 from ..robot_description import read_description
 from ..yaml import dump_yaml, parse_yaml, to_plain
-from .identified_model import IdentifiedModel, read_identified_model, Servo, ServoEstimate
-from .identified_urdf import identified_urdf
+from .identified_model import (
+    identified_urdf,
+    IdentifiedModel,
+    read_identified_model,
+    Servo,
+    ServoEstimate,
+)
 from .simulators import mjcf
 
 # Standard parameters that stand for those of a servo.

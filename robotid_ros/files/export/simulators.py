@@ -37,6 +37,7 @@ from ..atomic import file_errors
 from ..configuration import from_mapping, resolve
 from ..text_template import text_templates
 from .identified_model import (
+    comment,
     Drive,
     drives_of,
     EVERYTHING,
@@ -46,7 +47,6 @@ from .identified_model import (
     SERVOS,
     SPRINGS,
 )
-from .identified_urdf import comment
 
 TEMPLATES = Path(__file__).parent / 'descriptions'
 # Share of a body's inertia that is none of a body: what rounding in a description explains.

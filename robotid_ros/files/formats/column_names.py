@@ -42,7 +42,7 @@ COLUMN_NAMES: Mapping[str, frozenset[str]] = {
         'beschleunigung aceleracion accelerazione'.split()
     ),
     'effort': frozenset(
-        'tau torque torques eff effort efforts moment moments trq torq jtau qfrc force forces '
+        'tau tao torque torques eff effort efforts moment moments trq torq jtau qfrc force forces '
         'drehmoment kraft couple par coppia momento'.split()
     ),
     'current': frozenset(

@@ -276,12 +276,18 @@ def missing(
         )
     taken = ', '.join(f'{name} {each.pattern}' for name, each in selections.items())
     told = f'; found: {taken}' if taken else ''
-    # As many numbered columns of unknown meaning as there are of what was found may be it.
+    # As many columns of unknown meaning, that differ in a number or their first word, as there are
+    # of what was found may be it.
     found = {name for each in selections.values() for _, name in each.members}
     unknown = (name for name in table.names if name not in found and not understand(name))
-    shapes = Counter(re.sub(r'\d+(?!.*\d)', '{i}', name) for name in unknown)
+    numbered, named = (r'\d+(?!.*\d)', '{i}'), (r'^[^\W\d_]+(?=[\W_])', '{joint}')
+    shapes = Counter(re.sub(*(numbered if re.search(r'\d', x) else named), x) for x in unknown)
     enough = {len(each.members) for q, each in selections.items() if q != 'time'}
-    fitting = (k for k, count in shapes.items() if count in (enough or range(2, count + 1)))
+    fitting = (
+        shape
+        for shape, count in shapes.items()
+        if count in (enough or range(2, count + 1)) and count > ('{joint}' in shape)
+    )
     example = EXAMPLES[quantity] if quantity == 'time' else next(fitting, EXAMPLES[quantity])
     example = f'{quantity}={example}'
     if table.names == [*table.places]:

@@ -56,25 +56,3 @@ def concatenate(*tables: JointTable) -> JointTable:
         name: np.concatenate(parts) for name, parts in held.items() if parts[-1] is not None
     }
     return dataclasses.replace(tables[-1], **values)
-
-
-# Usual intervals between two values beyond which nothing is interpolated.
-MAX_SPACING = 4.5
-
-
-def interpolate(
-    wanted: np.ndarray, time: np.ndarray, values: np.ndarray, beyond: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Interpolate values (M, …) at times (M,) at others (N,), not in gaps; and where it did."""
-    time, first = np.unique(time, return_index=True)
-    flat = values[first].astype(float).reshape(len(first), -1)
-    found = np.full((len(wanted), flat.shape[1]), np.nan)
-    near = np.zeros(len(wanted), bool)
-    if len(time) > 1:
-        after = np.clip(np.searchsorted(time, wanted), 1, len(time) - 1)
-        usual = float(np.median(np.diff(time)))
-        near = time[after] - time[after - 1] <= MAX_SPACING * usual
-        near &= (wanted >= time[0] - beyond * usual) & (wanted <= time[-1] + beyond * usual)
-        for k, column in enumerate(flat.T):
-            found[near, k] = np.interp(wanted[near] - time[0], time - time[0], column)
-    return found.reshape(len(wanted), *values.shape[1:]), near

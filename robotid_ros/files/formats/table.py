@@ -16,6 +16,7 @@ from pathlib import Path
 import re
 import struct
 from typing import Any
+import warnings
 import zlib
 
 import numpy as np
@@ -87,7 +88,10 @@ def from_arrays(
     for value in (value for value in numbers.values() if value.ndim in (1, 2)):
         sizes[max(value.shape)] += value.size
     if not sizes:
-        raise RecordingError(f"'{source}' holds no arrays of numbers: give another file")
+        raise RecordingError(
+            f"'{source}' holds no arrays of numbers: save arrays, not objects such as MATLAB's "
+            'timeseries and tables'
+        )
     count = max(sizes, key=lambda length: (sizes[length], length))
     # Of two lists of as many words, `joint_names` comes before `names`.
     named = [name for name in lists if re.search('joint|name', name, re.IGNORECASE)]
@@ -183,7 +187,9 @@ def read_mat(path: Path) -> ColumnTable:
                 size += len(unpacker.decompress(packed, _BLOCK))
                 packed = unpacker.unconsumed_tail
                 check_unpacked(path, size)
-    content = loadmat(path, simplify_cells=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore')  # of objects, which have no names
+        content = loadmat(path, simplify_cells=True)
     return _table(path, dict(_flat({k: v for k, v in content.items() if k[:2] != '__'})))
 
 
@@ -196,7 +202,8 @@ def read_hdf5(path: Path) -> ColumnTable:
     def visit(name: str, item: Any) -> None:
         nonlocal size
         dtype = getattr(item, 'dtype', None)
-        if dtype is None or name.startswith('#'):
+        # MATLAB's own objects are references to what only MATLAB can read.
+        if dtype is None or name.startswith('#') or 'MATLAB_object_decode' in item.attrs:
             return
         if dtype.kind in 'fiuV' or h5py.check_string_dtype(dtype):
             size += item.nbytes

@@ -12,7 +12,7 @@ from ...core.identification_settings import IdentificationSettings
 from ...core.model import Robot
 from ...core.model.friction import SHRUNK
 from ...core.model.pinocchio_model import body_frame, BodyFrame
-from ...core.payload import KnownArm
+from ...core.payload.payload import KnownArm
 from ..configuration import Configuration
 from ..formats.read_options import DEFAULTS, ReadOptions
 from ..identification_input import AnyRecording, open_input, split

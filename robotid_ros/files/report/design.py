@@ -20,10 +20,8 @@ from ...core.model import inverse_dynamics, Robot
 from ...core.model.pinocchio_model import KinematicTree, tool_frame
 from ..configuration import Configuration
 from ..provenance import versions
-from .drawing import MEASURED, NEUTRAL, of_joints, PREDICTED, RESIDUAL
-from .page import render
-from .pages import FirstScreen
-from .plots import DASHED, Model, Plot, Plots
+from .page import FirstScreen, render
+from .plots import DASHED, MEASURED, Model, NEUTRAL, of_joints, Plot, Plots, PREDICTED, RESIDUAL
 
 TITLES = {'good': 'Can be run', 'fair': 'Can be run with care', 'poor': 'Not to be run'}
 COLORS = {'excitation': PREDICTED, 'validation': MEASURED}

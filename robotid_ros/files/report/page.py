@@ -1,12 +1,12 @@
-"""Self-contained pages: what they are made of, and where they are written."""
+"""Self-contained pages of results, and of a session that runs; where they are written."""
 
+from collections.abc import Mapping, Sequence
 import functools
 from importlib import import_module
-from importlib.util import find_spec
 import math
 from pathlib import Path
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 from jinja2 import Environment, UndefinedError
 from markupsafe import escape, Markup
@@ -15,8 +15,20 @@ from ...core.findings import formatted, seen_and_remedy
 from ...core.verdict import FAIR, GOOD, THRESHOLDS
 from ...exceptions import FileError, MissingPackageError
 from ..atomic import write_text
+from ..results import (
+    BASE,
+    count_within_sigma,
+    PRIOR,
+    Results,
+    STANDARD,
+    total_residual,
+    verdict_of,
+)
 from ..text_template import text_templates
+from ..verdict_text import next_step, sentences, TITLES
 from ..yaml import dump_yaml
+from . import plots
+from .plots import Model, Plot, Plots, plotting_library
 
 HERE = Path(__file__).parent
 MISSING = '—'
@@ -29,8 +41,8 @@ def save_page(kind: str, path: str | Path, *subject: Any, overwrite: bool = True
     """
     Write a page, and return its path.
 
-    Of the kinds 'identification' shows `Results` and their folder, 'validation'
-    `CheckedParameters`, 'design' what `design_page` takes.
+    Of the kinds 'identification' shows `Results` and their folder, 'validation' those of
+    `check_parameters`, 'design' what `design_page` takes.
     MissingPackageError: Bokeh is not installed; FileError: the page cannot be written;
     TrajectoryError: the design is for other joints.
     """
@@ -38,7 +50,7 @@ def save_page(kind: str, path: str | Path, *subject: Any, overwrite: bool = True
     if Path(path).suffix != '.html':  # it may replace a page, and nothing else
         raise FileError(f"'{path}' will be a page: let its name end in .html")
     # What a design needs, other pages need not import.
-    module = import_module(f'.{"design" if kind == "design" else "pages"}', __package__)
+    module = import_module(f'.{"design" if kind == "design" else "page"}', __package__)
     return write_text(path, getattr(module, f'{kind}_page')(*subject), overwrite=overwrite)
 
 
@@ -61,18 +73,6 @@ def page_beside(path: str | Path) -> Path:
     if page == Path(path):
         raise FileError(f"'{path}' would be its own page: let the name of the file end in .yaml")
     return page
-
-
-def plotting_library() -> Path:
-    """Return the script of Bokeh; MissingPackageError where it is not installed."""
-    found = find_spec('bokeh')
-    places = found and found.submodule_search_locations
-    if not places:
-        raise MissingPackageError(
-            'the page needs bokeh: pip install bokeh and repeat the command; robotid report '
-            'FOLDER writes that of an identification'
-        )
-    return Path(places[0]) / 'server/static/js/bokeh.min.js'
 
 
 def render(template: str, *, behaviours: tuple[str, ...] = ('report',), **values: Any) -> str:
@@ -140,3 +140,117 @@ def grade(value: float, good: float, fair: float) -> str:
 # Of a relative residual, and of a %σ.
 residual_class = functools.partial(grade, good=THRESHOLDS[GOOD], fair=THRESHOLDS[FAIR])
 precision_class = functools.partial(grade, good=GOOD_PERCENT, fair=FAIR_PERCENT)
+
+
+SETS = {PRIOR: 'robot description', STANDARD: 'identified.urdf', BASE: 'base parameters'}
+# What a row of a live page's data holds of each joint, in this order, after the time, see
+# `live.js`; latest time that is drawn [s].
+LIVE = ('position', 'reference', 'error', 'effort', 'residual')
+SHOWN = 60.0
+
+
+class FirstScreen(NamedTuple):
+    """What a reader sees first: 'good', 'fair' or 'poor', what it can be used for, what to do."""
+
+    level: str
+    sentence: str
+    next_step: str
+
+
+def identification_page(results: Results, folder: object = 'FOLDER') -> str:
+    """Compose the page of an identification; it refers to nothing outside of itself."""
+    source = ', '.join(map(_file_name, results.data.get('logs', (results.data,))))
+    method, created = results.method.upper(), minute(results.created)
+    return render(
+        'identification.html',
+        title=f'{results.robot or "robot"}: identified dynamic parameters',
+        subtitle=f'dynamic parameters by {method} from {source} · {created}',
+        **_shown(results, folder),
+    )
+
+
+def validation_page(results: Results) -> str:
+    """Compose the page of description, identified and base parameters on one recording."""
+    source = _file_name(results.data)
+    return render(
+        'validation.html',
+        title=f'{results.robot or "robot"}: validation',
+        subtitle=f'validation of identified parameters on {source} · {minute(results.created)}',
+        sets={SETS[name]: results.sets[name] for name in SETS if name in results.sets},
+        **_shown(results),
+    )
+
+
+def _file_name(log: Mapping[str, Any]) -> str:
+    return Path(str(log.get('source', ''))).name
+
+
+def _shown(results: Results, folder: object = 'FOLDER') -> dict[str, Any]:
+    """Return what the template of an identification shows."""
+    moves, verdict = plots.phases(results.torques), verdict_of(results)
+    known = any(math.isfinite(joint.from_parameters) for joint in verdict.joints)
+    units = {line.joint: line.unit for line in results.identification}
+    moved = results.quality.joints if results.quality else {}
+    lengths = {joint: line.unit for joint, line in moved.items()}
+    both = {j: (lengths.get(j, 'rad'), units.get(j, 'N·m')) for j in results.joints}
+    return {
+        'heading': results.robot or 'robot',
+        'plots': Plots(both),
+        'draw': plots,
+        'results': results,
+        'joints': results.joints if moves or results.verification else (),
+        'validation': {line.joint: line for line in results.validation},
+        'total_residual': total_residual,
+        'verdict_title': TITLES[verdict.level],
+        'first': first_screen(results, folder),
+        'within_sigma': count_within_sigma(results.base),
+        'good_percent': GOOD_PERCENT,
+        'expected': verdict.joints if known else (),
+        'found': results.findings,
+        'phases': moves,
+        'units': units,
+        'lengths': lengths,
+    }
+
+
+def first_screen(results: Results, folder: object = 'FOLDER') -> FirstScreen:
+    """Say the verdict, and what to do next."""
+    found = verdict_of(results)
+    css = found.level if found.level in ('good', 'fair') else 'poor'
+    return FirstScreen(css, ' '.join(sentences(results)), next_step(results, folder))
+
+
+def live_page(
+    name: str,
+    joints: Sequence[str],
+    units: Sequence[tuple[str, str]],
+    limits: Sequence[tuple[float, float]],
+    actions: Sequence[str],
+) -> str:
+    """
+    Compose the page of a session that runs: what a browser shows until it is told more.
+
+    `units` are of each joint's position and effort, `limits` the tracking error and the effort of
+    each that stop the motion, 0: none; `actions` what buttons ask the robot for, besides the one
+    that stops it.
+    """
+    drawn = []
+    source = plots.source_of({key: [] for key in ('time', *LIVE)}, name='series')
+    time = Model('DataRange1d', follow='end', follow_interval=SHOWN, range_padding=0.0)
+    curves = {
+        'position [{length}]': {'position': plots.MEASURED, 'reference': plots.PREDICTED},
+        'tracking error [{length}]': {'error': plots.RESIDUAL},
+        'effort [{effort}]': {'effort': plots.MEASURED, 'residual': plots.RESIDUAL},
+    }
+    for label, lines in curves.items():
+        look: dict[str, Any] = {'min_border_left': 66, 'toolbar_location': None}
+        plot = Plot('time [s]', label, 200, '', x_range=time, **look)
+        plot.left[0].formatter = Model('BasicTickFormatter', use_scientific=False)
+        for key, color in lines.items():
+            plot.draw('Line', source, color, key, {'x': 'time', 'y': key}, line_width=1.8)
+        drawn.append((plot, label.split(' [')[0]))
+    return render(
+        'live.html', behaviours=('report', 'live'), title=f'{name}: live', heading=name,
+        subtitle='', joints=joints, units=units, limits=limits, actions=actions,
+        plots=Plots(dict(zip(joints, units, strict=True))), drawn=drawn,
+    )  # fmt: skip

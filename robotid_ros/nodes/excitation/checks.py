@@ -178,7 +178,8 @@ class RecorderWatch:
 
     def _read(self) -> bool:
         """Take what has arrived; whether anything has."""
-        newest = self._heartbeats.take_newest(count=1)[0]
+        # A status without a state is of no recorder.
+        newest = self._heartbeats.take_newest(lambda m: 'state' in values_of(m), count=1)[0]
         for message in newest:
             self._values = values_of(message)
             self._state, self._message = self._values.get('state', ''), message.message

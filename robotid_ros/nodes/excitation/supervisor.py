@@ -252,12 +252,18 @@ class Supervisor:
         now, joints = time.monotonic(), self._joints
         joint_states, malformed = self._joint_states.take_newest(is_well_formed)
         table = stack_joint_states(joint_states, joints)
-        self._watchdog.check_joint_states(table, now, malformed)
+        topic = self._joint_states.topic
+        try:
+            self._watchdog.check_joint_states(table, now, malformed)
+        except RobotStateError as error:
+            if len(self._joint_states.publishers) > 1:
+                names = self.others.publishers(topic)
+                error.args = (f"{error}; '{topic}' has states from {names}: do these agree?",)
+            raise
         self._watchdog.check_locked(joint_states)
         count = NEWEST if every_state else 1
         states, malformed_too = self._states.take_newest(self._is_well_formed, count)
         self._watchdog.check_controller_state(states[-1] if states else None, now)
-        topic = self._joint_states.topic
         log = self.context.node.get_logger()
         if malformed + malformed_too:
             log.warning(

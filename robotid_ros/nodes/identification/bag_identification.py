@@ -24,7 +24,7 @@ from ...exceptions import RecordingError, RobotIdError
 from ...files.atomic import beside_recording, make_new_folder
 from ...files.collect_results import save
 from ...files.configuration import Configuration
-from ...files.export.identified_urdf import identified_urdf
+from ...files.export.identified_model import identified_urdf
 from ...files.identification_input import AnyRecording, EXCITING, open_input, split
 from ...files.results import chosen_settings
 from ...node_settings import IdentificationNodeSettings

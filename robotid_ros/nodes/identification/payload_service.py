@@ -20,7 +20,7 @@ from ..common.runtime import LATCHED, WorkerNode
 from ..common.worker_process import run_in_process
 
 if TYPE_CHECKING:
-    from ...core.payload import Payload
+    from ...core.payload.payload import Payload
 
 
 def payload_sentence(payload: 'Payload') -> str:
@@ -52,7 +52,7 @@ def identify_payload_bag(
 ) -> tuple['Payload', str, tuple[Finding, ...], Path]:
     """Identify a payload, in a process of its own; return it, its link, findings, its file."""
     # Only that process needs these: the node starts without them.
-    from ...core.payload import payload_from_recordings
+    from ...core.payload.payload import payload_from_recordings
     from ...files.payload.inputs import is_results, open_payload
     from ...files.payload.payload_file import write_payload
 

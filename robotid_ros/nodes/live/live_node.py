@@ -27,7 +27,7 @@ from ...core.arrays import expand_per_joint
 from ...core.findings import Severity
 from ...core.model import build_robot, Robot
 from ...exceptions import RobotIdError
-from ...files.report.page import plotting_library
+from ...files.report.plots import plotting_library
 from ...files.results import read_results
 from ...node_settings import LiveSettings
 from ..common import messages, runtime
@@ -65,7 +65,7 @@ class Live(ConfiguredNode):
         super().__init__('live', groups, **options)
         self.settings: LiveSettings = self.configuration.live
         self._robot: Robot | None = None
-        self._page = WAITING
+        self.page = WAITING  # what the server shows
         self._lock = threading.Lock()
         self._rows: deque[tuple[int, list[float | None]]] = deque(maxlen=ROWS)
         self._messages: deque[tuple[float, str, str]] = deque(maxlen=MESSAGES)
@@ -104,7 +104,7 @@ class Live(ConfiguredNode):
         self._server.close()
 
     def _take_description(self, urdf: str) -> None:
-        from ...files.report.pages import live_page
+        from ...files.report.page import live_page
 
         robot = build_robot(urdf, self.configuration.robot)
         settings, efforts = self.configuration.excitation, robot.largest_efforts
@@ -115,7 +115,7 @@ class Live(ConfiguredNode):
         units = [*robot.units.values()]
         page = live_page(robot.name or 'robot', robot.joints, units, bounds, ACTIONS)
         with self._lock:
-            self._robot, self._page = robot, page
+            self._robot, self.page = robot, page
             self._rows.clear()
 
     def _on_state(self, name: str, message: DiagnosticStatus) -> None:
@@ -193,10 +193,6 @@ class Live(ConfiguredNode):
             self._rows.append((number, shown))
 
     # What follows is called from the thread of the server.
-
-    def page(self) -> str:
-        """Return the page."""
-        return self._page
 
     def news(self, since: int) -> tuple[int, str]:
         """Return the number of the newest row, and what is new since one, as JSON."""

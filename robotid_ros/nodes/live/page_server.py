@@ -60,7 +60,7 @@ class _Page(_Guarded):
             # The token does not stay in the history of the browser; relative for a proxy's path.
             self.redirect('.')
         else:
-            self.write(self.settings['source'].page())
+            self.write(self.settings['source'].page)
 
 
 class _Call(_Guarded):

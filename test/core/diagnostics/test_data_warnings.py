@@ -198,6 +198,13 @@ def test_a_spring_is_told(parts, warnings):
     assert ('j1',) in [each.joints for each in select(found, 'unexplained_spring')]
 
 
+def test_efforts_that_are_smoothed_without_a_delay_are_told(parts, warnings):
+    q, _, rigid, friction = parts
+    box = np.ones(round(0.8 / (TIME[1] - TIME[0])))
+    smooth = [np.convolve(x, box / len(box), 'same') for x in (rigid + 3.0 * friction).T]
+    assert select(warnings(q, np.transpose(smooth)), 'unexplained_smoothing')
+
+
 def test_a_contact_is_told_with_its_time_and_how_to_leave_it_out(parts, warnings):
     q, _, rigid, friction = parts
     tau = rigid + friction

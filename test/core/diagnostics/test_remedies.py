@@ -9,6 +9,7 @@ from scipy.optimize import lsq_linear
 
 from robotid_ros.core.diagnostics.data_warnings import data_warnings
 from robotid_ros.core.diagnostics.remedies import (
+    BACKWARDS,
     EXCHANGED,
     find_causes,
     GAIN,
@@ -92,6 +93,12 @@ def test_signs_are_named_and_right_when_followed(causes, log, robot, signs):
     assert found.finding.joints == tuple(
         j for j, s in zip(robot.joints, signs, strict=True) if s < 0
     )
+
+
+def test_a_log_that_was_played_backwards_is_named(causes, log):
+    other = {name: getattr(log, name)[::-1] for name in ('position', 'effort')}
+    (found,) = causes(dataclasses.replace(log, **other))
+    assert found.name == BACKWARDS and found.finding.values['after'] < 0.05
 
 
 def test_joints_without_weight_turn_with_those_that_carry_it(causes, log, robot, truth):

@@ -13,7 +13,7 @@ from robotid_ros.core.model.dynamics import regressor
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.exceptions import ConfigurationError
-from robotid_ros.files.export.identified_urdf import identified_urdf
+from robotid_ros.files.export.identified_model import identified_urdf
 
 from ..setup.test_joint_selection import FOLLOW, gripper
 

@@ -13,7 +13,7 @@ from robotid_ros.core.model import regressor
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.pinocchio_model import body_frame
 from robotid_ros.core.monitoring.progress import follow, Knowledge
-from robotid_ros.core.payload import payload_from_recordings
+from robotid_ros.core.payload.payload import payload_from_recordings
 from robotid_ros.core.pipeline.estimation import estimate_base_parameters
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.verdict import parameter_error

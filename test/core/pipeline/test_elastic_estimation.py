@@ -20,7 +20,7 @@ from robotid_ros.core.regression.observation_system import observe
 from robotid_ros.core.signals.recording import Recording, Samples, SignalSettings
 from robotid_ros.exceptions import ConfigurationError, RecordingError, UnknownNameError
 from robotid_ros.files.collect_results import save
-from robotid_ros.files.export.identified_urdf import identified_urdf
+from robotid_ros.files.export.identified_model import identified_urdf
 from robotid_ros.files.results import read_results
 
 URDF = Path(__file__).parents[3] / 'urdf'

@@ -87,6 +87,19 @@ def slow_positions(r):
     return spoiled(r, position=r.position[np.arange(r.time.size) // 4 * 4])
 
 
+def frozen_efforts(r):
+    rows = np.arange(r.time.size)
+    return spoiled(r, effort=r.effort[np.where(rows % 1000 < 200, rows // 1000 * 1000, rows)])
+
+
+def slow_efforts(r):
+    return spoiled(r, effort=r.effort[np.arange(r.time.size) // 20 * 20])
+
+
+def slow_efforts_jittered(r):
+    return dataclasses.replace(slow_efforts(r), time=jittered(r).time)
+
+
 def same_stamps(r):
     rows = np.sort(np.concatenate([np.arange(r.time.size), RNG.integers(0, r.time.size, 200)]))
     return spoiled(r, rows)
@@ -153,6 +166,9 @@ def cut_off(r):
         (held, 'samples_repeated', {}),
         (slow_driver, 'samples_repeated', {}),
         (slow_positions, 'samples_repeated', {}),
+        (frozen_efforts, 'samples_repeated', {}),
+        (slow_efforts, 'efforts_slower', {'rate': pytest.approx(25.0)}),
+        (slow_efforts_jittered, 'efforts_slower', {}),
         (same_stamps, 'stamps_repeated', {}),
         (gapped, 'gap_left_out', {}),
         (endless_gap, 'gap_left_out', {}),
@@ -214,6 +230,10 @@ def test_rows_that_lack_without_a_gap_of_time_are_told(made):
     (told,) = select(find_usable_samples(lost, 0.1)[1], 'position_jumps')
     assert told.joints == made.joints
     assert told.values == {'count': 1, 'since': pytest.approx(made.time[2000] - made.time[0])}
+    moved = made.position.copy()
+    moved[2000:, 1] += 8.0 * np.quantile(np.abs(np.diff(moved[:, 1])), 0.99)
+    (told,) = select(find_usable_samples(spoiled(made, position=moved), 0.1)[1], 'position_jumps')
+    assert told.joints == ('joint_2',)
     with_gap = spoiled(made, rows)
     assert not select(find_usable_samples(with_gap, 0.1)[1], 'position_jumps')
 

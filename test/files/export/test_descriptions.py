@@ -6,7 +6,7 @@ import pinocchio as pin
 import pytest
 
 from robotid_ros.core.model.dynamics import inverse_dynamics
-from robotid_ros.files.export.identified_urdf import urdf
+from robotid_ros.files.export.identified_model import urdf
 
 from .test_identified_urdf import TOOL
 

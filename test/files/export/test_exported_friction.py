@@ -16,8 +16,7 @@ from robotid_ros.core.model.dynamics import inverse_dynamics
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.files.collect_results import save
-from robotid_ros.files.export.identified_model import read_identified_model
-from robotid_ros.files.export.identified_urdf import urdf
+from robotid_ros.files.export.identified_model import read_identified_model, urdf
 from robotid_ros.files.export.simulators import mjcf, sdf
 from robotid_ros.files.results import read_results, write_results
 

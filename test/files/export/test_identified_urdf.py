@@ -13,7 +13,7 @@ from robotid_ros.core.model.dynamics import inverse_dynamics
 from robotid_ros.core.model.robot import INERTIAL
 from robotid_ros.core.parameters.physical_consistency import inertial_parameters
 from robotid_ros.exceptions import ModelError
-from robotid_ros.files.export.identified_urdf import identified_urdf, is_physical
+from robotid_ros.files.export.identified_model import identified_urdf, is_physical
 
 ROBOTS = Path(__file__).resolve().parents[3] / 'urdf'
 NAMES = ('scara', 'tx40', 'ur10', 'arm3', 'emps')

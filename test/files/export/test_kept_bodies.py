@@ -12,7 +12,7 @@ import pytest
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.robot import INERTIAL
 from robotid_ros.core.parameters.physical_consistency import link_coordinates, UPPER
-from robotid_ros.files.export.identified_urdf import (
+from robotid_ros.files.export.identified_model import (
     distribute,
     identified_urdf,
     is_physical,

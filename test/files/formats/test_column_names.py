@@ -17,7 +17,8 @@ VELOCITIES = (
     'ang_vel_1 D_Theta_1 joint1.d_q'
 )
 EFFORTS = (
-    'tau1 tau_1 tau_J_1 effort_0 field.effort0 torque1 joint1_torque trq_1 J1ActTorque u_tau1'
+    'tau1 tau_1 tao_1 tau_J_1 effort_0 field.effort0 torque1 joint1_torque trq_1 J1ActTorque '
+    'u_tau1'
 )
 CURRENTS = 'actual_current_0 current_1 iq1 motor_current_3 I_curr2'
 OTHERS = (

@@ -185,6 +185,24 @@ def test_records_in_groups_are_read(tmp_path):
     np.testing.assert_array_equal(found.effort, TAU)
 
 
+def test_objects_of_matlab_are_no_columns(tmp_path):
+    h5py = pytest.importorskip('h5py')
+    with h5py.File(tmp_path / 'log.mat', 'w') as file:
+        file['data'] = np.array([[3707764736, 2, 1, 1, 1, 1]], np.uint32)
+        file['data'].attrs['MATLAB_object_decode'] = np.int32(3)
+    with pytest.raises(RecordingError, match='save arrays, not objects'):
+        open_table(tmp_path / 'log.mat', OPTIONS)
+
+
+def test_columns_that_differ_in_their_first_word_are_proposed(tmp_path):
+    columns = (*(f'{joint} {word}' for word in ('rod', 'oil') for joint in ('boom', 'stick')),)
+    rows = [','.join(('time', 'boom angle', 'stick angle', *columns))]
+    rows += [','.join(map(str, (t, *q, *q, *q))) for t, q in zip(TIME, Q, strict=True)]
+    (tmp_path / 'log.csv').write_text('\n'.join(rows))
+    with pytest.raises(RecordingError, match=r"--columns 'effort=\{joint\} rod'"):
+        open_table(tmp_path / 'log.csv', OPTIONS)
+
+
 def test_lists_of_different_lengths_are_no_columns(tmp_path):
     """They hold as many numbers as if each row had two, as the first one has."""
     pyarrow, writer = (pytest.importorskip(f'pyarrow{part}') for part in ('', '.parquet'))

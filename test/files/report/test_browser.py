@@ -15,7 +15,7 @@ import pinocchio as pin
 import pytest
 
 from robotid_ros.files.report.design import design_page, motions_of, moving_arm
-from robotid_ros.files.report.pages import identification_page
+from robotid_ros.files.report.page import identification_page
 
 from . import results as made
 from .designs import designed, OBSTACLES

@@ -17,10 +17,13 @@ import yaml
 from robotid_ros.core.findings import render, Severity
 from robotid_ros.core.parameters.plain_friction import PlainFriction
 from robotid_ros.exceptions import FileError, MissingPackageError
-from robotid_ros.files.report.drawing import efforts, friction_curve, phases, source_of
-from robotid_ros.files.report.page import save_page, save_page_if_possible
-from robotid_ros.files.report.pages import first_screen, identification_page
-from robotid_ros.files.report.plots import Plot
+from robotid_ros.files.report.page import (
+    first_screen,
+    identification_page,
+    save_page,
+    save_page_if_possible,
+)
+from robotid_ros.files.report.plots import efforts, friction_curve, phases, Plot, source_of
 from robotid_ros.files.results import (
     read_results,
     Residual,

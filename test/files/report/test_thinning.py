@@ -4,7 +4,7 @@ from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 
-from robotid_ros.files.report.drawing import phases, thin
+from robotid_ros.files.report.plots import phases, thin
 
 from . import results as made
 

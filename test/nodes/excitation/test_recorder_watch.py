@@ -88,6 +88,24 @@ def test_a_session_waits_for_its_own_recording(node: Node, recorder, earlier: st
 
 
 @pytest.mark.ros
+def test_a_status_without_a_state_neither_ends_the_session_nor_is_a_sign_of_life(
+    node: Node, recorder
+):
+    watch = RecorderWatch(node, SESSION)
+    heard(watch, recorder, 'recording')
+    watch.wait_recording(PATIENCE, nothing)
+    other = node.create_publisher(DiagnosticStatus, 'recorder/heartbeat', 10)
+    wait_until(lambda: other.get_subscription_count(), 'the other publisher is known')
+
+    def check() -> None:
+        other.publish(DiagnosticStatus())
+        watch.check()
+
+    with pytest.raises(RecordingError, match=r'silent on .recorder/heartbeat. for'):
+        wait_until(check, 'the silence is noticed')
+
+
+@pytest.mark.ros
 def test_a_failure_to_open_the_bag_is_told_at_once(node: Node, recorder):
     watch = RecorderWatch(node, SESSION)
     heard(watch, recorder, 'failed')

@@ -157,6 +157,24 @@ def test_two_publishers_of_the_same_states_are_named_once(
     assert (said + capfd.readouterr().err).count(text) == 1
 
 
+def test_a_second_publisher_is_named_with_what_is_wrong(
+    monitor: Supervisor, node: Node, robot: Robot
+):
+    monitor.begin()
+    second = node.create_publisher(JointState, 'joint_states', 1000)
+    zeros = [0.0] * len(robot.joints)
+    message = JointState(name=list(robot.joints), position=zeros, velocity=zeros)
+
+    def check() -> bool:
+        message.header.stamp = node.get_clock().now().to_msg()
+        second.publish(message)
+        monitor.check()
+        return False
+
+    with pytest.raises(RobotStateError, match="; '/joint_states' has states from /"):
+        wait_until(check, 'what is wrong is said')
+
+
 def test_nothing_but_garbage_is_said(monitor: Supervisor, driver: Driver):
     monitor.begin()
     driver.garbage, driver.good = 1, False
