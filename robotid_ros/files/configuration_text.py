@@ -196,7 +196,7 @@ def _keys(
         if values is not None and value in (None, {}, (), []):
             continue
         yield from _comment(notes.get(name, ''), indent)
-        yield from _comment(_described(field, kind, whole=values is None), indent)
+        yield from _comment(_described(field, kind), indent)
         if dataclasses.is_dataclass(kind):
             inner = None if values is None else value
             yield key
@@ -220,8 +220,8 @@ def _free(kind: Any) -> bool:
     return typing.get_origin(kind) is dict
 
 
-def _described(field: 'dataclasses.Field[Any]', kind: Any, whole: bool) -> str:
-    """Return what a setting is and its unit, as a `whole` also type, bounds and choices."""
+def _described(field: 'dataclasses.Field[Any]', kind: Any) -> str:
+    """Return what a setting is, its type in words, unit, bounds and choices."""
     words = {float: 'number', int: 'whole number', str: 'text', bool: 'true or false'}
     meta = field.metadata
     low, high = meta['minimum'], meta['maximum']
@@ -238,6 +238,5 @@ def _described(field: 'dataclasses.Field[Any]', kind: Any, whole: bool) -> str:
     if high is not None:
         bounds = f'at most {high:g}' if low is None else f'{low:g} to {high:g}'
     choices = ', '.join(filter(None, meta['choices'] or ()))
-    everything = name, meta['unit'], bounds, choices and f'one of {choices}'
-    facts = [*filter(None, everything if whole else (meta['unit'],))]
+    facts = [*filter(None, (name, meta['unit'], bounds, choices and f'one of {choices}'))]
     return f'{meta["description"]} [{"; ".join(facts)}]' if facts else meta['description']
