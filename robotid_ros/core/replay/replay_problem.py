@@ -410,9 +410,9 @@ def own_inertia_columns(robot: Robot, rotors: bool = True) -> Indices:
 
 def _refuse_held_motion(samples: Samples) -> None:
     if select(samples.notes, 'efforts_slower'):
-        raise RecordingError(
-            'efforts arrive more rarely than positions: a simulation needs both at one rate; '
-            'use method wls, or record efforts as often as positions'
+        raise ControllerError(
+            'efforts arrive more rarely than positions: record both at one rate to simulate the '
+            'loop; method wls needs no simulation'
         )
 
 

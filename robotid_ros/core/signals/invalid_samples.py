@@ -43,7 +43,7 @@ MIN_ROWS = 50  # fewer look like anything
 MIN_TRAVEL = 1e-3  # a joint that travels less is at rest [rad or m]
 # Steps that are so many times this quantile of all are jumps: signals that share one look alike.
 JUMP, USUAL = 20.0, 0.99
-FAR = 7.0  # of that quantile, a lone step of a position is none of a motion: 2.5 on public logs
+FAR = 7.0  # of that quantile, a lone step of a position is none of a motion: public logs have 6.1
 STILL = 1e-6  # share of a signal below which its changes are rounding
 ORDERS = ('the positions', 'the derivatives of the positions', 'the accelerations')
 

@@ -14,7 +14,7 @@ from robotid_ros.core.replay.didim import didim
 from robotid_ros.core.replay.replay_problem import make_open_loop_problem
 from robotid_ros.core.replay.simulated_observation import linearise
 from robotid_ros.core.signals.recording import Samples
-from robotid_ros.exceptions import ControllerError, RecordingError
+from robotid_ros.exceptions import ControllerError
 
 from .test_didim import case_of, RATE, recording_of, TIGHT
 
@@ -52,7 +52,7 @@ def test_the_motion_of_efforts_that_are_held_is_not_replayed():
     replay, _ = problem('oe')
     notes = (finding('efforts_slower', rate=10.0),)
     held = dataclasses.replace(replay.samples, notes=notes)
-    with pytest.raises(RecordingError, match='record efforts as often as positions'):
+    with pytest.raises(ControllerError, match='record both at one rate'):
         make_open_loop_problem(held, replay.robot, replay.base, LOOSE)
 
 
