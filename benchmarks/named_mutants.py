@@ -78,7 +78,7 @@ NAMED = {
     ),
     'regression/least_squares': (
         ('total least squares without its correction', 's**2 - smallest**2', 's**2'),
-        ('no hold on the plain fit', 'HOLD = 3e-4', 'HOLD = 0.0'),
+        ('no hold on the plain fit', 'HOLD = 3e-3', 'HOLD = 0.0'),
     ),
     'regression/model_error': (
         ('noise correlates, but model errors count as if it did not',

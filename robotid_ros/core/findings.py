@@ -389,8 +389,9 @@ F436 unexplained_span error: {unexplained}, {part:.0%} of it from {start:.2f} to
   (tried: residual of this joint alone {before:.2p} → {after:.2p}). Check its effort sensor WHY
   What acts on the robot beside its drives is taken for its own torque.
 F437 played_backwards error: Friction drives the joints: the log looks as if it was played
-  backwards DO Put the rows into the order in which they were recorded{tried} WHY In the opposite
-  order positions and accelerations stay, and velocities have the opposite sign.
+  backwards DO Put the rows into the order in which they were recorded{tried}. If they are in it,
+  the driver compensates friction too much WHY In the opposite order positions and accelerations
+  stay, and velocities have the opposite sign.
 F438 unexplained_smoothing error: {unexplained}: a filter that smooths the efforts without a delay
   {explains} DO Record efforts without a filter. If there is none, add presliding to robot.friction
   of {joint} WHY What a filter takes off the efforts is missing in friction and inertia.

@@ -1,12 +1,11 @@
 """Configurations with comments: one for a new robot, and the reference of every key."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 import dataclasses
 import itertools
 import os
 from pathlib import Path
 import textwrap
-from types import MappingProxyType
 import typing
 from typing import Any
 
@@ -18,8 +17,10 @@ from ..core.setup.robot_setup import RobotSetup
 from ..settings import MISSING
 from ..simulation_settings import SimulationSettings
 from .configuration import Configuration
+from .text_template import text_templates
 from .yaml import dump_flow
 
+TEMPLATES = Path(__file__).parent / 'templates'
 WIDTH = 99
 INDENT = '  '
 
@@ -51,85 +52,49 @@ DIGITS = 3
 POSITION_NOISE, VELOCITY_NOISE, PRISMATIC_NOISE, NOISY_SPEED = 2e-5, 2e-4, 0.1, 3.0
 # Deviation of the simulated links from the description's, which an identification has to find.
 INERTIAL_ERROR = 0.1
-# Shares of the tracking error that stops a session: at the goal, and beyond a limit of position.
-AT_GOAL, BEYOND_LIMITS = 0.5, 0.2
-# Keys that are written as they were chosen.
-MOTION = ('period', 'order', 'periods', 'start', 'time_limit')
-WORKSPACE = ('frame', 'ground', 'self_collision', 'distance', 'ignored_pairs')
-DRIVES = ('rotor_inertia', 'viscous', 'coulomb', 'offset')
 
 
 def configuration_text(setup: RobotSetup, urdf: str, mesh_folders: Iterable[str] = ()) -> str:
     """Write the configuration with this `robot.urdf`; `mesh_folders`: where meshes are, too."""
-    robot, limits, drives, facts = setup.robot, setup.limits, setup.drives, setup.facts
-    excitation, workspace = setup.excitation, setup.excitation.workspace
+    limits, drives, facts = setup.limits, setup.drives, setup.facts
     head = [
-        f"{robot.name}: by 'robotid init'; 'robotid init --keys' explains every key.",
+        f"{setup.robot.name}: by 'robotid init'; 'robotid init --keys' explains every key.",
         'Units: rad, m, s, N·m, N, kg.',
         f'The {len(setup.arm.joints)} joints of the arm: {", ".join(setup.arm.joints)}.',
         *(f'{text[:1].upper()}{text[1:]}.' for text in left_out_sentences(setup.arm)),
         *(f'Note: {render(found)}' for found in setup.notes),
     ]
     free = ~(np.isfinite(limits.lower) & np.isfinite(limits.upper))
-    unlimited = ', '.join(itertools.compress(robot.joints, free))
-    scale = np.where(robot.prismatic, PRISMATIC_NOISE, 1.0)
+    scale = np.where(setup.robot.prismatic, PRISMATIC_NOISE, 1.0)
     scale = np.minimum(scale, limits.velocity / NOISY_SPEED)
-    guessed = zip(robot.joints, _rounded(drives.p), _rounded(drives.d), strict=True)
-    gains = {joint: dict(facts.gains.get(joint, {'p': p, 'd': d})) for joint, p, d in guessed}
-    error = setup.tracking_error
-    values: dict[str, dict[str, Any]] = {
-        'robot': {
-            'name': robot.name,
-            'urdf': urdf,
-            'joints': setup.arm.joints,
-            'mass': facts.mass if robot.assumed_inertials else None,
-            'locked': setup.locked,
-            'effort_kind': facts.effort_kind,
-            **{name: _rounded(getattr(limits, name)) for name in setup.rules},
+    noise = {'position': POSITION_NOISE * scale, 'velocity': VELOCITY_NOISE * scale}
+    shown = {name: _rounded(x) for name, x in (noise | {'effort': drives.noise}).items()}
+    guessed = zip(setup.robot.joints, _rounded(drives.p), _rounded(drives.d), strict=True)
+    values = {
+        'head': '\n'.join(head),
+        'setup': setup,
+        'urdf': urdf,
+        'excitation': setup.excitation,
+        'usual': SimulationSettings,
+        'digits': DIGITS,
+        'inertial_error': INERTIAL_ERROR,
+        'mesh_folders': list(mesh_folders),
+        'unlimited': ', '.join(itertools.compress(setup.robot.joints, free)),
+        'unchecked': ' '.join(map(render, setup.unchecked.values())),
+        'gains': {
+            joint: dict(facts.gains.get(joint, {'p': p, 'd': d})) for joint, p, d in guessed
         },
-        'excitation': {
-            'controller': facts.controller,
-            **{name: getattr(excitation, name) for name in MOTION},
-            'amplitude': round(excitation.amplitude, DIGITS) if unlimited else None,
-            'margins': {'effort': excitation.margins.effort},
-            'tracking_error': _alike(error),
-            'goal_tolerance': _alike(AT_GOAL * error),
-            'position_tolerance': _alike(BEYOND_LIMITS * error),
-            'workspace': {name: getattr(workspace, name) for name in WORKSPACE}
-            | {'mesh_folders': [*mesh_folders]},
-        },
-        'simulation': {
-            'controller': facts.controller,
-            'command_interface': facts.command_interface,
-            'update_rate': facts.update_rate,
-            'state_rate': min(SimulationSettings.state_rate, facts.update_rate),
-            'initial_positions': excitation.start,
-            'gains': gains if facts.command_interface == 'effort' or facts.gains else {},
-            'inertial_error': INERTIAL_ERROR,
-            **{name: _rounded(getattr(drives, name)) for name in DRIVES},
-            'noise': {
-                'position': _alike(POSITION_NOISE * scale),
-                'velocity': _alike(VELOCITY_NOISE * scale),
-                'effort': _alike(drives.noise),
-            },
-        },
+        'noise': {name: x[:1] if len({*x}) == 1 else x for name, x in shown.items()},
     }
-    lacks = ' '.join(map(render, setup.unchecked.values()))
-    accept = (
-        f'{lacks} A real robot moves only after you have accepted that:\n'
-        f'accept_unchecked: [{", ".join(setup.unchecked)}]'
+    templates = text_templates(
+        TEMPLATES,
+        comment=lambda text, indent=6: '\n'.join(_comment(text, ' ' * indent)),
+        entry=lambda key, value, indent=6: '\n'.join(
+            _wrapped(f'{" " * indent}{dump_flow(key)}: ', value)
+        ),
+        rounded=_rounded,
     )
-    notes = {
-        **{f'robot.{name}': rule for name, rule in setup.rules.items()},
-        'excitation.start': 'Free of collisions, with room to move: see that it is on your robot '
-        'too.',
-        'excitation.amplitude': f'How far {unlimited} may turn, which have no position limits.',
-        'excitation.workspace': accept if setup.unchecked else '',
-        'excitation.workspace.ignored_pairs': 'Shapes that overlap in many poses: see that these '
-        'links cannot touch.',
-        'simulation': 'Guesses that fit the size of the arm. A real robot is not affected.',
-    }
-    return settings_text(Configuration, '\n'.join(head), values, notes)
+    return templates.get_template('configuration.yaml').render(values)
 
 
 def urdf_setting(urdf: Path, output: Path) -> str:
@@ -139,14 +104,8 @@ def urdf_setting(urdf: Path, output: Path) -> str:
     return os.path.relpath(urdf, folder) if inside else str(urdf)
 
 
-def _rounded(values: Iterable[float]) -> list[float]:
-    return [float(f'{value:.{DIGITS}g}') for value in values]
-
-
-def _alike(values: Iterable[float]) -> list[float]:
-    """Round values, and leave one where all are the same."""
-    found = _rounded(values)
-    return found[:1] if len({*found}) == 1 else found
+def _rounded(values: Iterable[float], share: float = 1.0) -> list[float]:
+    return [float(f'{share * value:.{DIGITS}g}') for value in values]
 
 
 # Stands for a name that the user chooses.
@@ -165,52 +124,25 @@ def settings_reference() -> str:
     return settings_text(Configuration, HEAD)
 
 
-def settings_text(
-    cls: type,
-    head: str,
-    values: Mapping[str, Any] | None = None,
-    notes: Mapping[str, str] = MappingProxyType({}),
-) -> str:
-    """
-    Write a parameter file of the groups of a class, a text above them.
-
-    Of given `values`, {group: {key: value}}, no other keys and no empty ones are written; None:
-    every key at its default. `notes` by dotted names stand above the description of a key.
-    """
-    groups = ['/**:', f'{INDENT}ros__parameters:', *_keys(cls, 2 * INDENT, values, notes)]
+def settings_text(cls: type, head: str) -> str:
+    """Write a parameter file of the groups of a class at their defaults, a text above them."""
+    groups = ['/**:', f'{INDENT}ros__parameters:', *_keys(cls, 2 * INDENT)]
     return '\n'.join([*_comment(head, ''), *groups]) + '\n'
 
 
-def _keys(
-    cls: type,
-    indent: str,
-    values: Mapping[str, Any] | None,
-    notes: Mapping[str, str],
-    prefix: str = '',
-) -> Iterator[str]:
+def _keys(cls: type, indent: str) -> Iterator[str]:
     types = typing.get_type_hints(cls)
     for field in dataclasses.fields(cls):
-        kind, key, name = types[field.name], f'{indent}{field.name}:', f'{prefix}{field.name}'
-        default = field.default if field.default is not MISSING else {}
-        value = default if values is None else values.get(field.name)
-        if values is not None and value in (None, {}, (), []):
-            continue
-        yield from _comment(notes.get(name, ''), indent)
-        yield from _comment(_described(field, kind, whole=values is None), indent)
+        kind, key = types[field.name], f'{indent}{field.name}:'
+        yield from _comment(_described(field, kind), indent)
         if dataclasses.is_dataclass(kind):
-            inner = None if values is None else value
-            yield key
-            yield from _keys(typing.cast(type, kind), indent + INDENT, inner, notes, f'{name}.')
-        elif values is not None and _free(kind):
-            yield key
-            yield from (
-                f'{indent}{INDENT}{dump_flow(k)}: {dump_flow(v)}' for k, v in (value or {}).items()
-            )
-        else:
-            yield from _wrapped(f'{key} ', value)
-        if values is None and _free(kind) and dataclasses.is_dataclass(typing.get_args(kind)[1]):
+            yield from (key, *_keys(typing.cast(type, kind), indent + INDENT))
+            continue
+        value = field.default if field.default is not MISSING else None
+        yield from _wrapped(f'{key} ', {} if value is None and _free(kind) else value)
+        if _free(kind) and dataclasses.is_dataclass(group := typing.get_args(kind)[1]):
             # What is below a free name, as a comment.
-            inside = _keys(typing.get_args(kind)[1], indent + 2 * INDENT, None, notes)
+            inside = _keys(typing.cast(type, group), indent + 2 * INDENT)
             for line in (key, f'{indent}{INDENT}{FREE_NAME}:', *inside):
                 yield f'{indent}# {line.removeprefix(indent)}'
 
@@ -220,8 +152,8 @@ def _free(kind: Any) -> bool:
     return typing.get_origin(kind) is dict
 
 
-def _described(field: 'dataclasses.Field[Any]', kind: Any, whole: bool) -> str:
-    """Return what a setting is and its unit, as a `whole` also type, bounds and choices."""
+def _described(field: 'dataclasses.Field[Any]', kind: Any) -> str:
+    """Return what a setting is, its type in words, unit, bounds and choices."""
     words = {float: 'number', int: 'whole number', str: 'text', bool: 'true or false'}
     meta = field.metadata
     low, high = meta['minimum'], meta['maximum']
@@ -238,6 +170,5 @@ def _described(field: 'dataclasses.Field[Any]', kind: Any, whole: bool) -> str:
     if high is not None:
         bounds = f'at most {high:g}' if low is None else f'{low:g} to {high:g}'
     choices = ', '.join(filter(None, meta['choices'] or ()))
-    everything = name, meta['unit'], bounds, choices and f'one of {choices}'
-    facts = [*filter(None, everything if whole else (meta['unit'],))]
+    facts = [*filter(None, (name, meta['unit'], bounds, choices and f'one of {choices}'))]
     return f'{meta["description"]} [{"; ".join(facts)}]' if facts else meta['description']

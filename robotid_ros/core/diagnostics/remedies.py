@@ -39,6 +39,9 @@ LEAST = {
     COMPENSATED: 1.5, REVERSED: 1.5, ZERO: 1.25, EXCHANGED: 1.5, POSITION_UNIT: 2.0, TIME: 1.25,
     BACKWARDS: 1.5,
 }  # fmt: skip
+# Least residual of a log that was played backwards. Friction that a driver compensates too much
+# drives joints, too, and is small.
+LEAST_BACKWARDS = 0.15
 DESCRIBED = 'the masses of the URDF'
 # Share by which the squared error of all joints together exceeds that of each alone, from which
 # efforts contradict each other or robots that can exist; what is left otherwise has other causes.
@@ -85,7 +88,8 @@ def find_causes(robot: Robot, base: BaseParameters, samples: Samples, rows: Rows
         friction = ~np.logical_or(*rigid_and_offset(robot, base.columns))
         turned = dataclasses.replace(rows, W=np.where(friction, -rows.W, rows.W))
         trial = trials.compare(trials.recorded, Trials(turned, possible).recorded)
-        if trial.is_better(LEAST[BACKWARDS]) and all(trial.gain > each.gain for each in found):
+        first = all(trial.gain > each.gain for each in found)
+        if trial.before > LEAST_BACKWARDS and first and trial.is_better(LEAST[BACKWARDS]):
             return [_cause(BACKWARDS, robot, (), trial)]
     # Wrong units of positions leave much of each joint alone as well.
     wrong = contradict or trials.alone > MOST_ALONE

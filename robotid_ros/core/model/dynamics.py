@@ -208,7 +208,7 @@ class PathDynamics:
     """
 
     def __init__(self, robot: Robot, chi: Array) -> None:
-        self.robot, self.chi, self._drives = robot, chi, DriveTorques(robot, chi)
+        self.robot, self.chi, self.drives = robot, chi, DriveTorques(robot, chi)
         self._pool: Any = None
         if not robot.followers and hasattr(pinocchio, 'rneaInParallel'):
             self._pool = pinocchio.ModelPool(model_with(robot, chi, armature=False), 1)
@@ -221,12 +221,6 @@ class PathDynamics:
         own = pinocchio.rneaInParallel(1, self._pool, *(x[:, order].T for x in motion))
         tau[:, order] = own.T.reshape(len(tau), -1)  # of one joint it is a vector
         return tau
-
-    def torques(self, links: Array, q: Array, dq: Array, ddq: Array) -> Array:
-        """Return all torques (N, n) at successive q, dq, ddq (N, n), of those of the links."""
-        return inverse_dynamics(
-            self.robot, self.chi, q, dq, ddq, successive=True, links=links, drives=self._drives
-        )
 
 
 def spring_torque(robot: Robot, chi: Array, q: Array) -> Array:

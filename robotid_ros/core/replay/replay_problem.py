@@ -9,6 +9,7 @@ import numpy as np
 from ...exceptions import ControllerError, DivergenceError, RecordingError, UnknownNameError
 from ..arrays import Array, column_sizes, Indices, interpolated, Mask
 from ..excitation.trajectory import Motion, Waypoints
+from ..findings import select
 from ..identification_settings import ReplaySettings
 from ..model.dynamics import inverse_dynamics
 from ..model.robot import BaseParameters, Robot
@@ -407,6 +408,14 @@ def own_inertia_columns(robot: Robot, rotors: bool = True) -> Indices:
     return robot.first_columns[: robot.n] + 10 if rotors and robot.rotor_inertia else links
 
 
+def _refuse_held_motion(samples: Samples) -> None:
+    if select(samples.notes, 'efforts_slower'):
+        raise ControllerError(
+            'efforts arrive more rarely than positions: record both at one rate to simulate the '
+            'loop; method wls needs no simulation'
+        )
+
+
 def make_replay_problem(
     recording: Recording,
     robot: Robot,
@@ -425,6 +434,7 @@ def make_replay_problem(
     """
     if method == 'oe':
         return make_open_loop_problem(samples, robot, base, settings)
+    _refuse_held_motion(samples)
     recording = recording.select(robot.joints)
     controller, given = recording.controller, settings.law and settings.rate and settings.gains
     if controller is None and not given:
@@ -459,6 +469,7 @@ def make_open_loop_problem(
     samples: Samples, robot: Robot, base: BaseParameters, settings: ReplaySettings
 ) -> ReplayProblem:
     """Collect what an open-loop simulation needs: the torque drives it, the motion starts it."""
+    _refuse_held_motion(samples)
     # The torque of an update is the mean until the next one. A stretch between two starts in which
     # samples were made up is left out.
     rate, tau = 1.0 / float(np.median(np.diff(samples.time))), samples.tau

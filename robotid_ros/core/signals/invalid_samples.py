@@ -43,7 +43,7 @@ MIN_ROWS = 50  # fewer look like anything
 MIN_TRAVEL = 1e-3  # a joint that travels less is at rest [rad or m]
 # Steps that are so many times this quantile of all are jumps: signals that share one look alike.
 JUMP, USUAL = 20.0, 0.99
-FAR = 7.0  # of that quantile, a lone step of a position is none of a motion: 2.5 on public logs
+FAR = 7.0  # of that quantile, a lone step of a position is none of a motion: public logs have 6.1
 STILL = 1e-6  # share of a signal below which its changes are rounding
 ORDERS = ('the positions', 'the derivatives of the positions', 'the accelerations')
 
@@ -229,15 +229,19 @@ def find_frozen_efforts(position: Array, effort: Array) -> Mask:
     """
     Find samples (N,) in which the efforts of several joints stay the same though one moves.
 
-    That of one joint may, where it is coarse. All of a slower bus do most of the time.
+    Coarse efforts do in slow motion, and then go on by a usual step. All of a slower bus do most
+    of the time.
     """
     frozen = np.zeros(len(effort), dtype=bool)
-    same = np.append(False, np.all(effort[1:] == effort[:-1], axis=1))
+    step = np.abs(np.diff(effort, axis=0))
+    same = np.append(False, ~step.any(axis=1))
     edges = np.flatnonzero(np.diff(same, prepend=False, append=False)).reshape(-1, 2)
     if effort.shape[1] > 1 and same.mean() < MOST_HELD:
+        usual = np.array([np.median(s[s > 0.0]) if (s > 0.0).any() else np.inf for s in step.T])
         for start, stop in edges[np.diff(edges)[:, 0] >= FROZEN].tolist():
-            travel = np.ptp(position[start - 1 : stop], axis=0)
-            frozen[start:stop] = travel.max() > MIN_TRAVEL
+            travels = np.ptp(position[start - 1 : stop], axis=0).max() > MIN_TRAVEL
+            jumps = stop < len(effort) and np.any(step[stop - 1] > JUMP_FACTOR * usual)
+            frozen[start:stop] = travels and jumps
     return frozen
 
 
@@ -312,7 +316,8 @@ def unwrap_angles(position: Array, joints: Sequence[str]) -> tuple[Array, list[F
 
 def find_held_efforts(time: Array, effort: Array) -> Mask:
     """Find rows (N,) at times (N,) [s] in which a slower bus holds all efforts (N, n)."""
-    held = np.append(False, _held(np.abs(np.diff(effort, axis=0))))
+    step = np.abs(np.diff(effort, axis=0))
+    held = np.append(False, _held(step) & ~step.any(axis=1))
     slow = (time[-1] - time[0]) > LEAST_HOLD * (~held).sum()
     return held if slow and held.mean() > MOST_HELD else held & False
 

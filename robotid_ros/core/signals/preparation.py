@@ -271,8 +271,6 @@ def resample(recording: Recording, robot: Robot, settings: SignalSettings) -> Un
         for name, found, values in told
         for j in np.flatnonzero(found)
     ]
-    if held.any():
-        notes.append(finding('efforts_slower', rate=rate * (1.0 - held.mean())))
     cut |= dead
     period, noise = find_period(recording), None
     if period is not None:
@@ -281,6 +279,8 @@ def resample(recording: Recording, robot: Robot, settings: SignalSettings) -> Un
         grid, rate, measured = average_periods(grid, rate, period)
         cut, held = (np.zeros(x.shape, dtype=bool) for x in (grid.position, grid.time))
         notes.append(finding('periods_averaged', period=period))
+    if held.any():
+        notes.append(finding('efforts_slower', rate=rate * (1.0 - held.mean())))
     fresh = np.maximum.accumulate(np.where(held, 0, np.arange(len(held))))
     return UniformRecording(grid, rate, measured, cut, noise, tuple(notes), fresh)
 

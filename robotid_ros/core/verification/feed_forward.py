@@ -14,7 +14,7 @@ from ...exceptions import TrajectoryError
 from ..arrays import Array, Indices
 from ..excitation.limits import check_efforts
 from ..excitation.trajectory import CubicWaypoints, Waypoints
-from ..model import Robot
+from ..model import inverse_dynamics, Robot
 from ..model.dynamics import path_columns, PathDynamics
 
 # In which the effort that holds the robot is built up before a motion, and taken away after it
@@ -32,8 +32,6 @@ LEAST_LINE = 1e-9  # least share of a line per update: places then increase
 NODES, LAST = 6, 0.1
 IN_ONE_CALL = 2048  # updates of a goal whose efforts take a few milliseconds
 MOST_UPDATES = 300_000  # of a motion: ten minutes at 500 Hz, 0.6 GB with seven joints
-
-
 _places = np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)
 _last_two = np.linalg.inv(np.polynomial.chebyshev.chebvander(_places, NODES - 1))[-2:]
 _powers = np.linalg.inv(np.vander(0.5 + 0.5 * _places))  # of the share of the way, highest first
@@ -79,9 +77,8 @@ def goal_with_efforts(
     The goal is from where the robot is, efforts have the unit of the commands, and the period is
     that of the controller's updates [s].
     """
-    robot, scale = dynamics.robot, np.full(len(goal.joints), np.inf)
-    if present is not None:
-        scale = dynamics.robot.largest_efforts
+    robot = dynamics.robot
+    scale = np.full(robot.n, np.inf) if present is None else robot.largest_efforts
     edges, time = _updates(goal, period)
     # Of the middle of the update in which it acts, which is half of one before the sample.
     acting = np.clip(time - 0.5 * period, 0.0, goal.duration)
@@ -92,7 +89,8 @@ def goal_with_efforts(
     q[0], dq[0], ddq[0] = goal.q[0], goal.dq[0], 0.0
     q[-1], dq[-1], ddq[-1] = goal.q[-1], goal.dq[-1], goal.ddq[-1]
     links = _link_torques(goal, dynamics, acting, (q, dq, ddq), scale * np.abs(robot.drive_gain))
-    tau = dynamics.torques(links, q, dq, ddq)
+    given, drives = (robot, dynamics.chi), dynamics.drives
+    tau = inverse_dynamics(*given, q, dq, ddq, successive=True, links=links, drives=drives)
     # In the end no friction of the path is left: at rest nobody knows it.
     for joint, k, values in path_columns(robot, q, dq):
         tau[-1, joint] -= dynamics.chi[k] * values[-1]

@@ -18,6 +18,8 @@ from typing import Any, NamedTuple
 import uuid
 
 import numpy as np
+from rclpy._rclpy_pybind11 import RCLError
+from rclpy.exceptions import InvalidHandle
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
@@ -256,9 +258,10 @@ class Supervisor:
         try:
             self._watchdog.check_joint_states(table, now, malformed)
         except RobotStateError as error:
-            if len(self._joint_states.publishers) > 1:
-                names = self.others.publishers(topic)
-                error.args = (f"{error}; '{topic}' has states from {names}: do these agree?",)
+            with suppress(InvalidHandle, RCLError):  # the graph may be gone by now
+                if len(self._joint_states.publishers) > 1:
+                    names = self.others.publishers(topic)
+                    error.args = (f"{error}; '{topic}' has states from {names}: do these agree?",)
             raise
         self._watchdog.check_locked(joint_states)
         count = NEWEST if every_state else 1

@@ -118,12 +118,6 @@ def read_goal(
     return kind(tuple(joints), time, *motion), first
 
 
-def is_finite(trajectory: Any) -> bool:
-    """Whether all values of a trajectory are numbers."""
-    fields = ('positions', 'velocities', 'accelerations', 'effort')
-    return all(np.isfinite(getattr(p, name)).all() for p in trajectory.points for name in fields)
-
-
 class Running:
     """A goal of a client: `points` as sent, None where it goes on as it came."""
 
@@ -320,7 +314,10 @@ class FeedForward(ModelNode):
             given = goal.trajectory
             running.points, *first = self._with_efforts(given)
             goal.trajectory = trajectory_message(running.points, given.header, *first)
-        elif not is_finite(goal.trajectory):
+            return
+        fields = ('positions', 'velocities', 'accelerations', 'effort')
+        values = (getattr(point, name) for point in goal.trajectory.points for name in fields)
+        if not all(np.isfinite(row).all() for row in values):
             raise TrajectoryError(NO_NUMBER)
 
     def _send(self, running: Running, goal: FollowJointTrajectory.Goal) -> None:

@@ -101,6 +101,18 @@ def test_a_log_that_was_played_backwards_is_named(causes, log):
     assert found.name == BACKWARDS and found.finding.values['after'] < 0.05
 
 
+def test_friction_that_a_driver_compensates_too_much_is_no_log_played_backwards(
+    causes, log, robot, truth
+):
+    links = np.where([p.symbol in INERTIAL for p in robot.parameters], truth, 0.0)
+    motion_of_log = motion(log.time, seed=1)
+    rigid = inverse_dynamics(robot, links, *motion_of_log)
+    effort = 1.05 * rigid - 0.05 * inverse_dynamics(robot, truth, *motion_of_log)
+    noise = 0.01 * rigid.std(axis=0) * np.random.default_rng(3).normal(size=rigid.shape)
+    other = dataclasses.replace(log, position=motion_of_log[0], effort=effort + noise)
+    assert causes(other) == []
+
+
 def test_joints_without_weight_turn_with_those_that_carry_it(causes, log, robot, truth):
     """At low speed, without friction, no effort of the upright first joint shows its sign."""
     chi = np.where([p.symbol in INERTIAL for p in robot.parameters], truth, 0.0)

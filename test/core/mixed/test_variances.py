@@ -266,12 +266,19 @@ def test_a_joint_is_given_no_friction_that_is_large_beside_its_efforts():
 
 @pytest.mark.parametrize(
     ('plain', 'mixed', 'misleads'),
-    [(0.02, 0.2, True), (0.02, -0.2, False), (-0.02, 0.2, False), (0.02, 0.02, False)],
+    [
+        (0.02, 0.2, True),
+        (0.02, -0.2, False),
+        (-0.02, 0.2, False),
+        (0.02, 0.02, False),
+        (0.02, np.array([0.4, -0.2, -0.2]), False),  # better in σ of the joints alone
+        (0.02, np.array([-0.2, 0.4, 0.4]), False),  # better in total alone
+    ],
 )
 def test_rest_misleads_if_plain_friction_and_the_model_both_say_so(plain, mixed, misleads):
     """By how much rows that move predict better; folds differ by 0.08, so that 0.02 is 0.9 σ."""
     folds_of = np.ones((14, JOINTS)) * np.exp(0.08 * np.resize([1.0, -1.0], 14))[:, None]
-    found = SimpleNamespace(weights=np.ones(JOINTS), penalty=0.0, pull=0.0)
+    found = SimpleNamespace(weights=np.array([3.0, 1.0, 1.0]), penalty=0.0, pull=0.0)
 
     def choice(gain, plain_gain):
         errors = folds_of ** np.sign(gain) * np.exp(-gain)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.excitation.trajectory import Motion
+from robotid_ros.core.findings import finding
 from robotid_ros.core.identification_settings import IdentificationSettings, ReplaySettings
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.regression.estimators import fit
@@ -45,6 +46,14 @@ def test_truth_within_few_steps_from_near_without_noise(method, steps):
     near = true * (1.0 + 0.05 * np.cos(np.arange(true.size)))
     found = didim(replay, replay.standard_parameters(near))
     np.testing.assert_allclose(found.estimate.value, true, atol=1e-3)
+
+
+def test_the_motion_of_efforts_that_are_held_is_not_replayed():
+    replay, _ = problem('oe')
+    notes = (finding('efforts_slower', rate=10.0),)
+    held = dataclasses.replace(replay.samples, notes=notes)
+    with pytest.raises(ControllerError, match='record both at one rate'):
+        make_open_loop_problem(held, replay.robot, replay.base, LOOSE)
 
 
 @pytest.mark.parametrize('method', ['clie', 'cloe'])

@@ -12,6 +12,7 @@ from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.signals.invalid_samples import (
     clipped_samples,
+    find_frozen_efforts,
     find_repeated,
     find_spikes,
     find_usable_samples,
@@ -188,6 +189,29 @@ def test_what_can_be_repaired_is_and_is_said(made, spoil, name, values):
     assert told and told[0].values.items() >= values.items()
     assert not any('unexplained' in name or 'sign' in name for name in names(found))
     right(error)
+
+
+def test_efforts_of_a_slower_bus_have_the_motion_of_their_time(made):
+    rows = np.arange(made.time.size) // 50 * 50
+    found = identify(spoiled(made, effort=made.effort[rows]), arm(), SETTINGS)
+    assert found.estimate.total_residual < 0.03
+
+
+def test_efforts_of_one_slower_joint_hold_back_no_other(made):
+    effort = made.effort.copy()
+    effort[:, 2] = slow_efforts(made).effort[:, 2]
+    _, found = outcome(spoiled(made, effort=effort))
+    assert not select(found, 'efforts_slower')
+
+
+@pytest.mark.parametrize('share', [0.01, 0.05])
+def test_coarse_efforts_are_not_frozen(made, share):
+    unit = share * np.abs(made.effort).max(axis=0)
+    coarse = np.round(made.effort / unit) * unit
+    assert not find_frozen_efforts(made.position, coarse).any()
+    at_rest = np.zeros_like(made.position)  # and efforts that a driver holds then
+    assert not find_frozen_efforts(at_rest, frozen_efforts(made).effort).any()
+    assert find_frozen_efforts(made.position, frozen_efforts(made).effort).mean() > 0.15
 
 
 def test_rests_of_joints_on_a_slower_bus_are_no_repeated_samples(made):
