@@ -5,6 +5,7 @@ import dataclasses
 import gzip
 from html.parser import HTMLParser
 import json
+import logging
 import re
 import sys
 
@@ -268,8 +269,11 @@ def test_a_legend_names_each_thing_once():
     assert [(i.label, len(i.renderers)) for i in legend.items] == [('model', 2), ('measured', 1)]
 
 
-def test_bokeh_knows_all_that_the_plots_say(shown, caplog):
+def test_bokeh_knows_all_that_the_plots_say(shown, caplog, monkeypatch):
     """Its Python half reads what is written for its other half, and names what no model has."""
+    # Where nothing else handled messages when Bokeh was imported, it keeps its own to itself.
+    monkeypatch.setattr(logging.getLogger('bokeh'), 'propagate', True)
+    caplog.set_level(logging.WARNING, 'bokeh')
     packed = re.search(r'id="plots">([^<]+)<', shown)[1]
 
     def packed_as_bokeh_does(value):
