@@ -25,7 +25,7 @@ def run_node(name: str, *args: list[str]) -> int:
     # No node draws: MuJoCo need not look for a display.
     os.environ.setdefault('MUJOCO_GL', 'disable')
     limit_blas_threads()
-    gc.set_threshold(20_000)  # as there, in shorter pauses
+    gc.set_threshold(20_000)  # as above; each search is short, as a robot may wait for it
     # A launch that ends while the rest is imported is noticed, too.
     processes = import_module('.nodes.common.processes', __package__)
     if name in MOVES_ROBOT:

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 
 from ...exceptions import RecordingError
-from ..arrays import Array, Mask
+from ..arrays import Array, Indices, Mask
 from ..findings import Finding, finding
 from .recording import Recording
 
@@ -131,8 +131,7 @@ def _jumps(recording: Recording, kept: Mask, max_gap: float) -> list[Finding]:
     # Of a joint that starts to move, the steps beside a large one are large, too.
     beside = np.pad(step, ((1, 1), (0, 0)))
     alone = step > JUMP_FACTOR * np.maximum(beside[:-2], beside[2:])
-    usual = np.array([np.quantile(x[x > 0.0], USUAL) if x.any() else np.inf for x in step.T])
-    far = alone & (step > FAR * usual)
+    far = alone & (step > FAR * _usual_steps(step, USUAL))
     if not far.any():
         return []
     rows, joints = far.any(axis=1), far.any(axis=0)
@@ -152,8 +151,8 @@ def find_false_zeros(values: Array) -> Mask:
     if usual.size < MIN_ROWS or zero.mean() > MAX_INVALID_SHARE:
         return zero & False
     ends = np.concatenate([[np.inf], np.abs(values), [np.inf]])
-    edges = np.flatnonzero(np.diff(zero, prepend=False, append=False))
-    nearest = np.minimum(ends[edges[::2]], ends[edges[1::2] + 1])  # before and after each run
+    first, over = _runs(zero).T
+    nearest = np.minimum(ends[first], ends[over + 1])  # before and after each run
     far = nearest > ZERO_FACTOR * np.percentile(usual, SPIKE_PERCENTILE)
     lower = np.abs(values[~zero]) < 0.5 * np.median(nearest)
     return zero & bool(far.mean() > 0.5 and lower.mean() > MIN_CLIPPED_SHARE)
@@ -215,9 +214,8 @@ def find_repeated(time: Array, position: Array, effort: Array, max_gap: float) -
     if not (same | held).any() or same.all():
         return stale
     stale[1:] = same
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], stale, [False]])))
-    usual = np.array([np.median(m[m > 0.0]) if (m > 0.0).any() else np.inf for m in moved.T])
-    for start, stop in edges.reshape(-1, 2).tolist():
+    usual = _usual_steps(moved)
+    for start, stop in _runs(stale).tolist():
         if time[min(stop, time.size - 1)] - time[start - 1] > max_gap:
             jumps = stop < time.size and np.any(moved[stop - 1] > JUMP_FACTOR * usual)
             stale[start:stop] = jumps
@@ -235,14 +233,24 @@ def find_frozen_efforts(position: Array, effort: Array) -> Mask:
     frozen = np.zeros(len(effort), dtype=bool)
     step = np.abs(np.diff(effort, axis=0))
     same = np.append(False, ~step.any(axis=1))
-    edges = np.flatnonzero(np.diff(same, prepend=False, append=False)).reshape(-1, 2)
     if effort.shape[1] > 1 and same.mean() < MOST_HELD:
-        usual = np.array([np.median(s[s > 0.0]) if (s > 0.0).any() else np.inf for s in step.T])
-        for start, stop in edges[np.diff(edges)[:, 0] >= FROZEN].tolist():
+        usual, runs = _usual_steps(step), _runs(same)
+        for start, stop in runs[np.diff(runs)[:, 0] >= FROZEN].tolist():
             travels = np.ptp(position[start - 1 : stop], axis=0).max() > MIN_TRAVEL
             jumps = stop < len(effort) and np.any(step[stop - 1] > JUMP_FACTOR * usual)
             frozen[start:stop] = travels and jumps
     return frozen
+
+
+def _runs(mask: Mask) -> Indices:
+    """Return where each run of a mask (N,) begins, and where it is over (runs, 2)."""
+    return np.flatnonzero(np.diff(mask, prepend=False, append=False)).reshape(-1, 2)
+
+
+def _usual_steps(step: Array, quantile: float = 0.5) -> Array:
+    """Return the quantile of each signal's steps (N, n) that are not zero, inf without any."""
+    used = (x[x > 0.0] for x in step.T)
+    return np.array([np.quantile(x, quantile) if x.size else np.inf for x in used])
 
 
 def _held(moved: Array) -> Mask:
@@ -259,8 +267,8 @@ def _held(moved: Array) -> Mask:
         wait = float(np.median(np.diff(places)))
         if wait > 1.0 and np.median(step[places]) > JUMP_FACTOR * step[places].min():
             held, longest = held & (step == 0.0), max(longest, 2.0 * wait)
-    edges = np.flatnonzero(np.diff(held, prepend=False, append=False)).reshape(-1, 2)
-    for start, stop in edges[np.diff(edges)[:, 0] > longest].tolist():
+    runs = _runs(held)
+    for start, stop in runs[np.diff(runs)[:, 0] > longest].tolist():
         held[start:stop] = False
     return held
 

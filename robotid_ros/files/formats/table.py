@@ -188,7 +188,7 @@ def read_mat(path: Path) -> ColumnTable:
                 packed = unpacker.unconsumed_tail
                 check_unpacked(path, size)
     with warnings.catch_warnings():
-        warnings.simplefilter('ignore')  # of objects, which have no names
+        warnings.filterwarnings('ignore', 'Duplicate variable name "None"')  # objects have none
         content = loadmat(path, simplify_cells=True)
     return _table(path, dict(_flat({k: v for k, v in content.items() if k[:2] != '__'})))
 
